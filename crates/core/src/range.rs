@@ -264,8 +264,7 @@ fn expanded(term: &str) -> Result<Vec<String>, Error> {
     let (operator, version) = split_operator(term)?;
     let flat = without_wildcard(version);
     let next = || {
-        after(&flat, wildcard_of(version))
-            .ok_or_else(|| Error::Wildcard { term: term.to_owned() })
+        after(&flat, wildcard_of(version)).ok_or_else(|| Error::Wildcard { term: term.to_owned() })
     };
     match operator {
         ">" => Ok(vec![format!(">={}", next()?)]),

@@ -108,9 +108,7 @@ fn rebuilds_are_equal_in_precedence_and_different_as_keys() {
 fn any_version() -> impl Strategy<Value = Version> {
     let pre = "(-(0|[1-9][0-9]{0,3}|[a-c][0-9a-c-]{0,2})(\\.(0|[1-9]|[a-c]{1,2})){0,2})?";
     let text = format!("[0-3]\\.[0-3]\\.[0-3]{pre}(\\+[0-9a-c]{{1,3}})?");
-    proptest::string::string_regex(&text)
-        .unwrap()
-        .prop_map(|text| Version::parse(&text).unwrap())
+    proptest::string::string_regex(&text).unwrap().prop_map(|text| Version::parse(&text).unwrap())
 }
 
 proptest! {

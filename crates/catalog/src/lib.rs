@@ -1,1 +1,22 @@
-//! Placeholder.
+//! From catalog bytes to the next version.
+//!
+//! [`fbc`] reads File-Based Catalogs, [`validate`] says what `opm` would refuse in one, [`Catalog`]
+//! is its compact form with a digest, and [`engine`] answers what OLM will do next on a cluster and
+//! by which hops a target is reached. Pure but for [`fbc::Fbc::read`], which reads a directory.
+
+pub mod catalog;
+pub mod engine;
+pub mod fbc;
+pub mod graph;
+pub mod limits;
+pub mod manifests;
+pub mod validate;
+
+pub use self::{
+    catalog::Catalog,
+    engine::{Engine, olm_v0::OlmV0},
+    fbc::Fbc,
+    graph::{Digest, Graph},
+    limits::Limits,
+    manifests::Manifests,
+};

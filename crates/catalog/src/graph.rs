@@ -1,0 +1,281 @@
+//! The upgrade graph of a catalog: what decides which version comes next, and nothing else.
+//!
+//! This is the form that is hashed and sent between agent and hub. Maps are sorted, lists stand in
+//! the catalog's own order where the order has a meaning. Names are spelled as the catalog spells
+//! them; they become checked ids where they leave this crate's callers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use serde::{Deserialize, Serialize};
+use wavelift_core::version::Version;
+
+pub use self::digest::Digest;
+use crate::limits::Limits;
+
+mod build;
+mod canonical;
+mod digest;
+
+/// Why bytes are not a graph, or a catalog has none.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// More than the limits allow.
+    #[error("graph has {found} {what}, more than {max}")]
+    TooLarge {
+        /// What is too many.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many may be.
+        max: usize,
+    },
+    /// Not the JSON of a graph.
+    #[error("graph does not parse")]
+    Parse(#[source] serde_json::Error),
+    /// The bytes are a graph, but not the announced one.
+    #[error("graph has digest {found}, announced was {announced}")]
+    Digest {
+        /// The digest that was announced.
+        announced: Digest,
+        /// The digest of what came.
+        found: Digest,
+    },
+    /// One thing is defined twice.
+    #[error("{what} `{name}` of package `{package}` is defined twice")]
+    Duplicate {
+        /// Which kind of thing.
+        what: &'static str,
+        /// The package.
+        package: String,
+        /// The thing.
+        name: String,
+    },
+}
+
+impl Error {
+    /// A short, bounded label for metrics and events.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "TooLarge",
+            Self::Parse(_) => "Parse",
+            Self::Digest { .. } => "Digest",
+            Self::Duplicate { .. } => "Duplicate",
+        }
+    }
+}
+
+/// All packages of one catalog.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Graph {
+    /// By package name.
+    pub packages: BTreeMap<String, Package>,
+}
+
+/// One package.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Package {
+    /// The channel a Subscription without one prefers; absent where the catalog names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_channel: Option<String>,
+    /// By channel name.
+    #[serde(default)]
+    pub channels: BTreeMap<String, Channel>,
+    /// By bundle name, which is the CSV's name.
+    #[serde(default)]
+    pub bundles: BTreeMap<String, Bundle>,
+    /// The author's word that the package is deprecated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecation: Option<String>,
+}
+
+/// One channel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Channel {
+    /// By entry name, which is a bundle name.
+    #[serde(default)]
+    pub entries: BTreeMap<String, Entry>,
+    /// The author's word that the channel is deprecated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecation: Option<String>,
+}
+
+/// The edges that lead to one bundle within one channel.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    /// The bundle that it follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+    /// Bundles that are left out on the way to it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub skips: BTreeSet<String>,
+    /// Versions from which it can be reached at once. Kept as text: one that does not parse is no edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_range: Option<String>,
+}
+
+/// One bundle: one version of an operator.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bundle {
+    /// Its version; absent where the catalog's text is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
+    /// The release that tells rebuilds of one version apart, in catalogs that have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+    /// The bundle image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Everything the author says about it, but manifests and descriptions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<Property>,
+    /// The least Kubernetes version, as the author wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_kube_version: Option<String>,
+    /// The author's word that the bundle is deprecated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecation: Option<String>,
+}
+
+/// A property: a type and a value whose form depends on it. Unknown types are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Property {
+    /// Its type, e.g. `olm.gvk`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its value.
+    #[serde(default)]
+    pub value: serde_json::Value,
+}
+
+/// An API: group, version and kind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Gvk {
+    /// The API group.
+    #[serde(default)]
+    pub group: String,
+    /// The version.
+    #[serde(default)]
+    pub version: String,
+    /// The kind.
+    #[serde(default)]
+    pub kind: String,
+}
+
+// === impl Graph ===
+
+impl Graph {
+    /// The canonical bytes: JSON without spaces, every object's keys sorted. This is what is hashed.
+    pub fn to_canonical_json(&self) -> Vec<u8> {
+        canonical::to_vec(self)
+    }
+
+    /// The SHA-256 of the canonical bytes.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.to_canonical_json())
+    }
+
+    /// Reads a graph that somebody sent.
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, Error> {
+        within("bytes", bytes.len(), limits.total_bytes)?;
+        let graph: Self = serde_json::from_slice(bytes).map_err(Error::Parse)?;
+        graph.check(limits)?;
+        Ok(graph)
+    }
+
+    /// Reads a graph that somebody sent and refuses one that is not what was announced. The digest is
+    /// computed again here, whatever form the bytes had.
+    pub fn parse_announced(
+        bytes: &[u8],
+        announced: &Digest,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let graph = Self::parse(bytes, limits)?;
+        let found = graph.digest();
+        if found == *announced {
+            Ok(graph)
+        } else {
+            Err(Error::Digest { announced: announced.clone(), found })
+        }
+    }
+
+    /// The same graph with only these packages.
+    #[must_use]
+    pub fn subset<'a>(&self, packages: impl IntoIterator<Item = &'a str>) -> Self {
+        let kept = packages.into_iter().filter_map(|name| self.packages.get_key_value(name));
+        Self { packages: kept.map(|(name, package)| (name.clone(), package.clone())).collect() }
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), Error> {
+        let channels = || self.packages.values().flat_map(|package| package.channels.values());
+        within("channel entries", channels().map(|c| c.entries.len()).sum(), limits.entries)?;
+        within("bundles", self.packages.values().map(|p| p.bundles.len()).sum(), limits.entries)
+    }
+}
+
+pub(crate) fn within(what: &'static str, found: usize, max: usize) -> Result<(), Error> {
+    if found > max { Err(Error::TooLarge { what, found, max }) } else { Ok(()) }
+}
+
+// === impl Bundle ===
+
+impl Bundle {
+    /// The values of all properties of a type.
+    pub fn values<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a serde_json::Value> {
+        self.properties.iter().filter(move |p| p.kind == kind).map(|p| &p.value)
+    }
+
+    /// The APIs that it provides.
+    pub fn provides(&self) -> Vec<Gvk> {
+        self.values(Property::GVK).filter_map(|value| Gvk::deserialize(value).ok()).collect()
+    }
+
+    /// The last OpenShift minor that it supports, as the author wrote it: text or number.
+    pub fn max_openshift_version(&self) -> Option<String> {
+        let value = self.values(Property::MAX_OPENSHIFT_VERSION).next()?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    }
+}
+
+// === impl Property ===
+
+impl Property {
+    /// An API that the bundle provides.
+    pub const GVK: &str = "olm.gvk";
+    /// An API that the bundle needs.
+    pub const GVK_REQUIRED: &str = "olm.gvk.required";
+    /// The package and version of the bundle.
+    pub const PACKAGE: &str = "olm.package";
+    /// A package that the bundle needs.
+    pub const PACKAGE_REQUIRED: &str = "olm.package.required";
+    /// A label of the bundle.
+    pub const LABEL: &str = "olm.label";
+    /// A label that the bundle needs another one to have.
+    pub const LABEL_REQUIRED: &str = "olm.label.required";
+    /// A compound of needs.
+    pub const CONSTRAINT: &str = "olm.constraint";
+    /// The last OpenShift minor that the bundle supports.
+    pub const MAX_OPENSHIFT_VERSION: &str = "olm.maxOpenShiftVersion";
+    /// OLM v0 never installs a bundle with this.
+    pub const DEPRECATED: &str = "olm.deprecated";
+    /// A whole manifest, inline.
+    pub const BUNDLE_OBJECT: &str = "olm.bundle.object";
+    /// A CSV's descriptive fields.
+    pub const CSV_METADATA: &str = "olm.csv.metadata";
+}
+
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ pub mod fbc;
 pub mod graph;
 pub mod limits;
 pub mod manifests;
+pub mod planner;
 pub mod validate;
 
 pub use self::{

@@ -1,0 +1,176 @@
+//! Real catalogs, and what real OLM answers on them.
+
+#[cfg(test)]
+mod support {
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
+
+    use serde::de::DeserializeOwned;
+    use wavelift_catalog::{Catalog, Fbc, Limits};
+
+    /// Where catalogs and vectors lie; nothing, with one line that says so, if they are not there.
+    pub(crate) fn shared(test: &str) -> Option<PathBuf> {
+        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+        let dir = std::env::var_os("WAVELIFT_SHARED").map_or(beside, PathBuf::from);
+        if dir.join("vectors").is_dir() {
+            return Some(dir);
+        }
+        assert!(
+            std::env::var_os("WAVELIFT_REQUIRE_ALL").is_none(),
+            "{test}: no real catalogs at {}",
+            dir.display()
+        );
+        println!("left out: {test} (set WAVELIFT_SHARED to the folder of real catalogs)");
+        None
+    }
+
+    pub(crate) fn lines<T: DeserializeOwned>(shared: &Path, file: &str) -> Vec<T> {
+        let text = fs::read_to_string(shared.join("vectors").join(file)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(crate) fn fbc(shared: &Path, catalog: &str) -> Fbc {
+        let path = shared.join("catalogs").join(catalog);
+        Fbc::read(&path, &Limits::default()).unwrap_or_else(|error| panic!("{catalog}: {error:?}"))
+    }
+
+    pub(crate) fn catalog(shared: &Path, catalog: &str) -> Catalog {
+        Catalog::from_fbc(fbc(shared, catalog), &Limits::default()).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod olm_v0 {
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        fmt::Write as _,
+        fs,
+        sync::Arc,
+    };
+
+    use serde::Deserialize;
+    use wavelift_catalog::{
+        Catalog, Engine, Fbc, Limits, OlmV0,
+        engine::{
+            CatalogKey, Catalogs, Installed, InstalledProperties, Next, Request, ResolveError,
+            Subscription,
+        },
+    };
+    use wavelift_core::version::Version;
+
+    use super::support;
+
+    #[derive(Deserialize)]
+    struct Asked {
+        package: String,
+        channel: String,
+        installed: String,
+        version: String,
+    }
+
+    #[derive(Deserialize)]
+    struct NextLine {
+        catalog: String,
+        #[serde(flatten)]
+        asked: Asked,
+        next: BTreeSet<String>,
+        error: Option<String>,
+    }
+
+    #[derive(Deserialize)]
+    struct NamespaceLine {
+        namespace: Vec<Asked>,
+        moves: BTreeSet<String>,
+        error: Option<String>,
+    }
+
+    fn key() -> CatalogKey {
+        CatalogKey { name: "cat".to_owned(), namespace: "ns".to_owned() }
+    }
+
+    fn request<'a>(asked: impl IntoIterator<Item = &'a Asked>) -> Request {
+        let subscriptions = asked.into_iter().map(|asked| Subscription {
+            package: asked.package.clone(),
+            channel: asked.channel.clone(),
+            catalog: key(),
+            installed: Some(Installed {
+                csv: asked.installed.clone(),
+                version: Some(Version::parse(&asked.version).unwrap()),
+                properties: InstalledProperties::AsInCatalog,
+            }),
+            starting_csv: None,
+        });
+        Request {
+            namespace: "ns".to_owned(),
+            subscriptions: subscriptions.collect(),
+            unreferenced: Vec::new(),
+        }
+    }
+
+    /// Nothing where both agree, else what differs.
+    fn difference(
+        answer: &Result<Next, ResolveError>,
+        expected: &BTreeSet<String>,
+        error: Option<&str>,
+    ) -> Option<String> {
+        match (answer, error) {
+            (Err(_), Some(_)) => None,
+            (Err(ours), None) => Some(format!("OLM moves {expected:?}, we fail: {ours:?}")),
+            (Ok(next), Some(error)) => Some(format!("OLM fails ({error}), we: {next:?}")),
+            (Ok(next), None) => {
+                let ours: BTreeSet<String> = next.csvs().into_iter().map(str::to_owned).collect();
+                (ours != *expected).then(|| format!("OLM moves {expected:?}, we {ours:?}"))
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_step_of_every_installed_version_is_the_one_olm_takes() {
+        let Some(shared) = support::shared("next steps of OLM v0") else { return };
+        let lines: Vec<NextLine> = support::lines(&shared, "olm-v0-next.jsonl");
+        let mut by_catalog: BTreeMap<&str, Vec<&NextLine>> = BTreeMap::new();
+        for line in &lines {
+            by_catalog.entry(&line.catalog).or_default().push(line);
+        }
+        let mut differences = String::new();
+        for (name, lines) in by_catalog {
+            let catalogs = Catalogs::one(key(), Arc::new(support::catalog(&shared, name)));
+            for line in lines {
+                let answer = OlmV0.next(&catalogs, &request([&line.asked]));
+                if let Some(text) = difference(&answer, &line.next, line.error.as_deref()) {
+                    let Asked { package, channel, installed, .. } = &line.asked;
+                    writeln!(differences, "{name} {package} `{channel}` {installed}: {text}")
+                        .unwrap();
+                }
+            }
+        }
+        assert!(differences.is_empty(), "of {}:\n{differences}", lines.len());
+    }
+
+    #[test]
+    fn namespaces_move_together_as_olm_moves_them() {
+        let Some(shared) = support::shared("namespaces of OLM v0") else { return };
+        let names = fs::read_to_string(shared.join("vectors/combined-catalogs.txt")).unwrap();
+        let mut all = Fbc::default();
+        for name in names.lines().filter(|name| !name.trim().is_empty()) {
+            let one = support::fbc(&shared, name.trim());
+            all.packages.extend(one.packages);
+            all.channels.extend(one.channels);
+            all.bundles.extend(one.bundles);
+        }
+        let catalog = Catalog::from_fbc(all, &Limits::default()).unwrap();
+        let catalogs = Catalogs::one(key(), Arc::new(catalog));
+        let lines: Vec<NamespaceLine> = support::lines(&shared, "olm-v0-namespaces.jsonl");
+        let mut differences = String::new();
+        for line in &lines {
+            let answer = OlmV0.next(&catalogs, &request(&line.namespace));
+            if let Some(text) = difference(&answer, &line.moves, line.error.as_deref()) {
+                let asked: Vec<&str> = line.namespace.iter().map(|a| a.installed.as_str()).collect();
+                writeln!(differences, "{asked:?}: {text}").unwrap();
+            }
+        }
+        assert!(differences.is_empty(), "of {}:\n{differences}", lines.len());
+    }
+}

@@ -174,3 +174,70 @@ mod olm_v0 {
         assert!(differences.is_empty(), "of {}:\n{differences}", lines.len());
     }
 }
+
+#[cfg(test)]
+mod validity {
+    use serde::Deserialize;
+    use wavelift_catalog::{
+        Fbc, Limits,
+        validate::{Place, Problem, validate},
+    };
+
+    use super::support;
+
+    #[derive(Deserialize)]
+    struct Line {
+        catalog: String,
+        valid: bool,
+        reason: Option<String>,
+    }
+
+    /// Whether opm's reason speaks of what this problem speaks of.
+    fn is_subject(problem: &Problem, reason: &str) -> bool {
+        let names = match &problem.place {
+            Place::Package | Place::Deprecations => vec![],
+            Place::Channel(channel) => vec![channel],
+            Place::Entry { entry, .. } => vec![entry],
+            Place::Bundle(bundle) => vec![bundle],
+        };
+        reason.contains(&problem.package) && names.iter().all(|name| reason.contains(*name))
+    }
+
+    #[test]
+    fn what_opm_refuses_is_refused_for_the_same_thing_and_nothing_else() {
+        let Some(shared) = support::shared("validity of catalogs") else { return };
+        let lines: Vec<Line> = support::lines(&shared, "catalog-validity.jsonl");
+        assert!(lines.len() >= 70);
+        let mut differences = Vec::new();
+        for Line { catalog, valid, reason } in &lines {
+            let path = shared.join("catalogs").join(catalog);
+            let problems = match Fbc::read(&path, &Limits::default()) {
+                Ok(fbc) => validate(&fbc),
+                Err(error) => {
+                    differences.push(format!("{catalog}: does not read: {error:?}"));
+                    continue;
+                }
+            };
+            let reason = reason.clone().unwrap_or_default();
+            let same = problems.iter().any(|problem| is_subject(problem, &reason));
+            if *valid != problems.is_empty() || (!valid && !same) {
+                differences.push(format!("{catalog}: opm {valid} {reason}, we {problems:?}"));
+            }
+        }
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
+    }
+
+    #[test]
+    fn every_real_catalog_can_be_read() {
+        let Some(shared) = support::shared("reading real catalogs") else { return };
+        let mut read = 0;
+        for entry in std::fs::read_dir(shared.join("catalogs/rendered")).unwrap() {
+            let path = entry.unwrap().path();
+            let fbc = Fbc::read(&path, &Limits::default())
+                .unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+            assert!(!fbc.bundles.is_empty(), "{}", path.display());
+            read += 1;
+        }
+        assert_eq!(read, 30);
+    }
+}

@@ -10,6 +10,8 @@ use wavelift_core::{
     version::Version,
 };
 
+use wavelift_core::plan::Step;
+
 use super::{Planned, plan};
 use crate::{Catalog, Fbc, Limits, OlmV0};
 
@@ -97,7 +99,7 @@ fn check(inventory: &Inventory, targets: &[Target], expected: &[&str]) {
     let lookup = |_: &CatalogSource| Some(Arc::clone(&catalog));
     let planned = plan(&OlmV0, inventory, &lookup, targets);
     let steps: Vec<String> = match &planned {
-        Planned::Plan(plan) => plan.steps.iter().map(wavelift_core::plan::Step::summary).collect(),
+        Planned::Plan(plan) => plan.steps.iter().map(Step::summary).collect(),
         Planned::AtTarget => vec![],
         Planned::NoPath { why } | Planned::Unknown { missing: why } => panic!("{why}"),
     };

@@ -166,7 +166,7 @@ pub struct FleetUpgradeReference {
 #[serde(rename_all = "camelCase")]
 pub struct PlanSpec {
     /// In the order in which they run.
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 256))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub steps: Vec<StepSpec>,
 }
@@ -250,7 +250,7 @@ pub struct ClusterUpgradeStatus {
     pub plan_digest: Option<String>,
     /// One entry a step of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 256))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub steps: Vec<StepStatus>,
     /// The newest preflight.
@@ -332,7 +332,7 @@ pub struct FailureStatus {
     pub remediation: String,
     /// The step, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 63))]
+    #[schemars(range(min = 0, max = 255))]
     pub step: Option<i32>,
 }
 

@@ -6,12 +6,15 @@ use wavelift_core::{
     ids::{self, Uid},
     insight::Insight,
     plan::{self, Move, Plan, Step},
+    range::{self, Range},
+    target::{Goal, Target},
+    version::{self, Version},
 };
 
 use crate::{
     ClusterUpgradeSpec, ClusterUpgradeStatus,
     cluster_upgrade::{MoveSpec, PlanSpec, StepSpec},
-    shared::{CheckResult, InsightStatus},
+    shared::{CheckResult, InsightStatus, OperatorTarget, Targets},
 };
 
 /// Why an object is not what it should be.
@@ -34,6 +37,24 @@ pub enum Error {
     Absent {
         /// The field.
         field: &'static str,
+    },
+    /// A version in it is not one.
+    #[error("version of target `{package}`")]
+    Version {
+        /// The package.
+        package: String,
+        /// Why.
+        #[source]
+        source: version::Error,
+    },
+    /// A range in it is not one.
+    #[error("versionRange of target `{package}`")]
+    Range {
+        /// The package.
+        package: String,
+        /// Why.
+        #[source]
+        source: range::Error,
     },
     /// A number is negative.
     #[error("{field} is negative")]
@@ -84,6 +105,43 @@ impl TryFrom<&MoveSpec> for Move {
             from_version: spec.from_version.clone(),
             to_version: spec.to_version.clone(),
         })
+    }
+}
+
+impl TryFrom<&OperatorTarget> for Target {
+    type Error = Error;
+
+    fn try_from(spec: &OperatorTarget) -> Result<Self, Error> {
+        let package = || spec.package.clone();
+        let goal = match (&spec.version, &spec.version_range) {
+            (Some(text), _) => {
+                let version = Version::parse(text)
+                    .map_err(|source| Error::Version { package: package(), source })?;
+                Goal::Version(version)
+            }
+            (None, Some(text)) => {
+                let range = Range::parse(text)
+                    .map_err(|source| Error::Range { package: package(), source })?;
+                Goal::Range(range)
+            }
+            (None, None) => Goal::Latest,
+        };
+        let namespace = spec.namespace.as_deref();
+        Ok(Self {
+            package: name("spec.targets.operators[].package", &spec.package)?,
+            goal,
+            namespace: namespace
+                .map(|namespace| name("spec.targets.operators[].namespace", namespace))
+                .transpose()?,
+        })
+    }
+}
+
+impl TryFrom<&Targets> for Vec<Target> {
+    type Error = Error;
+
+    fn try_from(targets: &Targets) -> Result<Self, Error> {
+        targets.operators.iter().map(Target::try_from).collect()
     }
 }
 

@@ -10,6 +10,7 @@ pub mod cluster_upgrade;
 pub mod convert;
 pub mod fleet_upgrade;
 pub mod labels;
+pub mod live;
 pub mod managed_cluster;
 mod schema;
 pub mod shared;

@@ -117,8 +117,7 @@ fn visible_catalogs(
     let own = namespace.namespace.as_str();
     let named = |source: &CatalogSource| {
         namespace.subscriptions.iter().any(|subscription| {
-            subscription.source == source.name
-                && subscription.source_namespace == source.namespace
+            subscription.source == source.name && subscription.source_namespace == source.namespace
         })
     };
     let global: Vec<&str> = namespace
@@ -179,9 +178,8 @@ fn request(namespace: &NamespaceInventory) -> Request {
         })
         .collect();
     let is_referenced = |name: &str| {
-        let named = |s: &wavelift_core::inventory::Subscription| {
-            s.installed_csv.as_deref() == Some(name)
-        };
+        let named =
+            |s: &wavelift_core::inventory::Subscription| s.installed_csv.as_deref() == Some(name);
         namespace.subscriptions.iter().any(named)
     };
     let unreferenced = namespace
@@ -214,7 +212,10 @@ fn step(namespace: &Namespace, at: &Request, moves: &[Move]) -> Result<Step, Str
             from: from.map(CsvName::try_from).transpose().map_err(named)?,
             to: CsvName::try_from(item.to.as_str()).map_err(named)?,
             from_version,
-            to_version: item.to_version.as_ref().map_or_else(|| item.to.clone(), ToString::to_string),
+            to_version: item
+                .to_version
+                .as_ref()
+                .map_or_else(|| item.to.clone(), ToString::to_string),
         });
     }
     Ok(Step { namespace: namespace.clone(), moves: planned })

@@ -14,4 +14,5 @@ pub mod plan;
 pub mod progress;
 pub mod range;
 pub mod state;
+pub mod target;
 pub mod version;

@@ -73,7 +73,7 @@ pub enum Error {
 }
 
 /// The most steps a plan may have; the schema of ClusterUpgrade says the same.
-pub const STEPS_MAX: usize = 64;
+pub const STEPS_MAX: usize = 256;
 
 impl Plan {
     /// Checks what [`Step`] cannot express.

@@ -53,7 +53,8 @@ fn resolve(
         let package = target.package.as_str();
         let installed = installed_version(request, package);
         let on_the_way = path.hops.iter().flat_map(|hop| &hop.moves);
-        let ahead = on_the_way.filter(|m| m.package == package).filter_map(|m| m.to_version.clone());
+        let ahead =
+            on_the_way.filter(|m| m.package == package).filter_map(|m| m.to_version.clone());
         let mut versions = installed.into_iter().chain(ahead);
         let reached = match &target.goal {
             Goal::Latest => versions.last(),

@@ -108,10 +108,8 @@ fn check(inventory: &Inventory, targets: &[Target], expected: &[&str]) {
 
 #[test]
 fn steps_follow_the_hops_namespace_by_namespace() {
-    let inventory = inventory(vec![
-        namespace("b", &[("oak", "1.0.0")]),
-        namespace("c", &[("kite", "1.0.0")]),
-    ]);
+    let inventory =
+        inventory(vec![namespace("b", &[("oak", "1.0.0")]), namespace("c", &[("kite", "1.0.0")])]);
     let targets = [target("kite", version("1.2.0")), target("oak", Goal::Latest)];
     check(
         &inventory,

@@ -203,45 +203,26 @@ impl<'a> Pass<'a> {
     /// A cluster that is to be started as soon as nothing stands against it.
     fn candidate(&mut self, wave: &Wave, room: &mut Room, cluster: &Cluster) -> Decision {
         match self.campaign.stage {
-            Stage::Preview => self.preview(cluster),
+            Stage::Preview => Self::preview(cluster),
             Stage::Preflight => self.preflight(cluster),
             Stage::Rollout => self.rollout(wave, room, cluster),
         }
     }
 
-    fn preview(&self, cluster: &Cluster) -> Decision {
-        if let Some(waiting) = self.unplanned(cluster) {
+    fn preview(cluster: &Cluster) -> Decision {
+        if let Some(waiting) = unplanned(cluster) {
             return Decision::Wait(waiting);
         }
         Decision::Wait(WaitingOn::Stage { stage: Stage::Preview })
     }
 
     fn preflight(&mut self, cluster: &Cluster) -> Decision {
-        if let Some(waiting) = self.unplanned(cluster) {
+        if let Some(waiting) = unplanned(cluster) {
             return Decision::Wait(waiting);
         }
         match self.check(cluster, Freshness::Any) {
             Checked::Clear => Decision::Wait(WaitingOn::Stage { stage: Stage::Preflight }),
             Checked::Other(decision) => decision,
-        }
-    }
-
-    /// What keeps a cluster from having a plan, when something does.
-    fn unplanned(&self, cluster: &Cluster) -> Option<WaitingOn> {
-        match (&cluster.plan, cluster.link) {
-            (PlanFact::Unknown { .. }, Link::Silent { since }) => {
-                Some(WaitingOn::Agent { since, skip_at: None })
-            }
-            (PlanFact::Unknown { missing }, Link::Connected) => {
-                Some(WaitingOn::Inventory { missing: missing.clone() })
-            }
-            (
-                PlanFact::AtTarget
-                | PlanFact::NoPath { .. }
-                | PlanFact::Planned
-                | PlanFact::NotConsented,
-                _,
-            ) => None,
         }
     }
 
@@ -415,6 +396,25 @@ impl<'a> Pass<'a> {
         let counts = report::counts(self.clusters, &self.decisions);
         let phase = report::phase(self.campaign, self.clusters, &self.decisions, halted);
         Decisions { clusters: self.decisions, waves, counts, phase, wake_at: self.wake_at }
+    }
+}
+
+/// What keeps a cluster from having a plan, when something does.
+fn unplanned(cluster: &Cluster) -> Option<WaitingOn> {
+    match (&cluster.plan, cluster.link) {
+        (PlanFact::Unknown { .. }, Link::Silent { since }) => {
+            Some(WaitingOn::Agent { since, skip_at: None })
+        }
+        (PlanFact::Unknown { missing }, Link::Connected) => {
+            Some(WaitingOn::Inventory { missing: missing.clone() })
+        }
+        (
+            PlanFact::AtTarget
+            | PlanFact::NoPath { .. }
+            | PlanFact::Planned
+            | PlanFact::NotConsented,
+            _,
+        ) => None,
     }
 }
 

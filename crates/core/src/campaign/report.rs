@@ -180,11 +180,10 @@ pub fn state(cluster: &Cluster, decision: &Decision) -> ClusterState {
 
 fn not_started(cluster: &Cluster, decision: &Decision) -> ClusterState {
     match decision {
-        Decision::Start => ClusterState::Upgrading,
+        Decision::Start | Decision::InFlight { .. } => ClusterState::Upgrading,
         Decision::Check => ClusterState::Preflight,
         Decision::Settle(Settled::Skipped(_)) => ClusterState::Skipped,
         Decision::Settle(Settled::Unreachable) => ClusterState::Unreachable,
-        Decision::InFlight { .. } => ClusterState::Upgrading,
         Decision::Nothing => match &cluster.plan {
             PlanFact::AtTarget => ClusterState::Succeeded,
             PlanFact::NoPath { .. }

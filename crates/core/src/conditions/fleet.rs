@@ -64,8 +64,7 @@ fn summary(facts: &FleetFacts<'_>) -> Vec<Fresh> {
         | Phase::AwaitingConsent
         | Phase::Paused
         | Phase::Frozen => (Truth::False, false, false),
-        Phase::Halting | Phase::Failed => (Truth::False, false, true),
-        Phase::Cancelled => (Truth::False, false, true),
+        Phase::Halting | Phase::Failed | Phase::Cancelled => (Truth::False, false, true),
         Phase::Succeeded | Phase::SucceededWithFailures => (Truth::True, false, false),
     };
     vec![

@@ -1,0 +1,22 @@
+//! The shapes of the hub's JSON API: what the page and the CLI read.
+//!
+//! They say no more than the hub knows: what is not there is absent, never a guess. Within `/api/v1`
+//! they only grow, and readers ignore fields that they do not know.
+
+mod cluster;
+mod list;
+mod problem;
+mod upgrade;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    cluster::{CheckTally, ClusterRow, ClusterView, MoveView, StepView, WaitingView},
+    list::{
+        AgentList, AgentStateName, AgentView, ClusterDetail, ClusterList, ClustersChanged, Facets,
+        Hello, LeaderView, OutcomeCount, UpgradeDetail, UpgradeKey, UpgradeList, WaveCount,
+    },
+    problem::Problem,
+    upgrade::{BudgetView, PhaseName, UpgradeRow, UpgradeView, WaveStateName, WaveView},
+};

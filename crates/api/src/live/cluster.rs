@@ -9,7 +9,8 @@ use wavelift_core::campaign::WaitingOn;
 
 use crate::{
     cluster_upgrade::{
-        ClusterStateName, FailureStatus, MoveSpec, OperatorConditionStatus, StepStateName},
+        ClusterStateName, FailureStatus, MoveSpec, OperatorConditionStatus, StepStateName,
+    },
     shared::{CheckOutcome, InsightStatus, PreflightReport, schema_time},
 };
 

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ClusterRow, ClusterView, UpgradeRow, UpgradeView};
-use crate::{fleet_upgrade::StateCount, shared::{CheckOutcome, schema_time}};
+use crate::{
+    fleet_upgrade::StateCount,
+    shared::{CheckOutcome, schema_time},
+};
 
 /// Campaigns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

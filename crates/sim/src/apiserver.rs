@@ -17,26 +17,41 @@
 //!   page's resourceVersion, so that a watch from there sees whatever moved in between.
 
 mod admit;
+mod audit;
 mod crd;
 mod error;
+mod events;
+mod faults;
 mod fields;
 mod history;
+mod http;
+mod jsonpath;
 mod kind;
 pub mod kinds;
 pub mod meta;
+mod patch;
 mod schema;
+mod selector;
+mod serve;
 mod store;
+mod table;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::RwLock;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use wavelift_runtime::Clock;
 
+pub use audit::{AuditEffect, AuditEntry, CountKey, Request, Verb};
 pub use crd::read_yaml;
 pub use error::{ApiError, Reason};
+pub use faults::{Action, Fault, FaultId, FaultPlan, Hook, Matcher, Times, Verbs, Verdict};
 pub use history::{Change, ChangeKind};
+pub use http::Dropped;
 pub use kind::{Column, Gk, Kind, Origin, Scope, StatusEndpoint};
 pub use kinds::{Kinds, gk};
+pub use serve::Served;
 pub use store::{Batch, Changes, Limits, Precondition, Propagation, Store, Subresource};
 
 /// One API server. Cheap to clone; all clones are the same server.
@@ -48,6 +63,11 @@ pub struct ApiServer {
 #[derive(Debug)]
 struct Shared {
     store: Store,
+    audit: audit::Audit,
+    faults: FaultPlan,
+    version: RwLock<Arc<Value>>,
+    /// Moved to end every open watch.
+    cut: watch::Sender<u64>,
 }
 
 impl ApiServer {
@@ -64,7 +84,14 @@ impl ApiServer {
                 .create(&gk::NAMESPACE, json!({"metadata": {"name": name}}))
                 .expect("a new store refuses no namespace");
         }
-        Self { shared: Arc::new(Shared { store }) }
+        let shared = Shared {
+            store,
+            audit: audit::Audit::new(limits.audit_entries),
+            faults: FaultPlan::default(),
+            version: RwLock::new(Arc::new(version("1.33.4"))),
+            cut: watch::Sender::new(0),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Serves the kind that a CustomResourceDefinition defines, from the beginning of time: there
@@ -77,4 +104,46 @@ impl ApiServer {
     pub fn store(&self) -> &Store {
         &self.shared.store
     }
+
+    /// What goes wrong, and when; nothing to begin with.
+    pub fn faults(&self) -> &FaultPlan {
+        &self.shared.faults
+    }
+
+    /// The last mutating requests, oldest first.
+    pub fn audit(&self) -> Vec<AuditEntry> {
+        self.shared.audit.entries()
+    }
+
+    /// How many mutating requests there were in all.
+    pub fn audit_total(&self) -> u64 {
+        self.shared.audit.total()
+    }
+
+    /// The same by user agent, verb and kind; exact, however short the log.
+    pub fn audit_counts(&self) -> BTreeMap<CountKey, u64> {
+        self.shared.audit.counts()
+    }
+
+    /// Ends every open watch, as a restart of the server does; clients come back by themselves.
+    pub fn cut_watches(&self) {
+        self.shared.cut.send_modify(|cut| *cut += 1);
+    }
+
+    /// Makes `/version` say another version, e.g. `1.32.9`.
+    pub fn set_version(&self, number: &str) {
+        *self.shared.version.write() = Arc::new(version(number));
+    }
+
+    fn version(&self) -> Arc<Value> {
+        Arc::clone(&self.shared.version.read())
+    }
+}
+
+fn version(number: &str) -> Value {
+    let mut parts = number.split('.');
+    let mut part = || parts.next().unwrap_or("0");
+    json!({"major": part(), "minor": part(), "gitVersion": format!("v{number}"),
+        "gitCommit": "simulated", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none", "compiler": "rustc", "platform": "simulated/none"})
 }

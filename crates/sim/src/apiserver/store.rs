@@ -9,7 +9,7 @@ mod write;
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::watch;
 use wavelift_runtime::Clock;
@@ -24,7 +24,8 @@ use super::{
 };
 
 pub use remove::{Precondition, Propagation};
-pub(super) use write::{FieldValidation, Outcome, WriteOptions};
+pub(super) use remove::Deleted;
+pub(super) use write::{Effect, FieldValidation, Force, Outcome, Part, WriteOptions};
 
 /// How much a server remembers.
 #[derive(Clone, Copy, Debug)]
@@ -195,10 +196,6 @@ impl Store {
         self.shared.state.read().history.reaches(revision)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.shared.state.read()
-    }
-
     fn now(&self) -> String {
         stamp(self.shared.clock.now())
     }
@@ -279,7 +276,7 @@ impl Key {
         Self { namespace: namespace.unwrap_or_default().to_owned(), name: name.to_owned() }
     }
 
-    fn of(object: &Value) -> Self {
+    pub(super) fn of(object: &Value) -> Self {
         Self::new(Some(meta::namespace(object)), meta::name(object))
     }
 }

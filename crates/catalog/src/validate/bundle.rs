@@ -94,7 +94,10 @@ fn version(report: &mut Report<'_>, bundle: &Bundle) -> Option<String> {
         return Some(version.to_string());
     }
     // A release has the form of a prerelease, so that of a version tells.
-    if release.len() > 20 || Version::parse(&format!("0.0.0-{release}")).is_err() || release.contains('+') {
+    if release.len() > 20
+        || Version::parse(&format!("0.0.0-{release}")).is_err()
+        || release.contains('+')
+    {
         report.add(place(), Rule::Release { text: release.to_owned() });
     }
     let whole = format!("{version}-{release}");

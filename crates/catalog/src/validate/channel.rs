@@ -47,8 +47,11 @@ fn chain(entries: &[Entry]) -> Result<(), Rule> {
     let by_name: BTreeMap<&str, &Entry> = entries.iter().map(|e| (e.name.as_str(), e)).collect();
     let skipped: BTreeSet<&str> =
         entries.iter().flat_map(|entry| entry.skips.iter().map(String::as_str)).collect();
-    let replaced: BTreeSet<&str> =
-        entries.iter().map(|entry| entry.replaces.as_str()).filter(|name| !name.is_empty()).collect();
+    let replaced: BTreeSet<&str> = entries
+        .iter()
+        .map(|entry| entry.replaces.as_str())
+        .filter(|name| !name.is_empty())
+        .collect();
     let is_head = |name: &&str| !skipped.contains(name) && !replaced.contains(name);
     let heads: Vec<&str> = by_name.keys().copied().filter(is_head).collect();
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();

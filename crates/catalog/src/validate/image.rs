@@ -48,7 +48,8 @@ fn is_host(text: &str) -> bool {
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
     let is_v6 = |text: &str| {
         let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-        inner.is_some_and(|t| !t.is_empty() && t.bytes().all(|b| b.is_ascii_hexdigit() || b == b':'))
+        inner
+            .is_some_and(|t| !t.is_empty() && t.bytes().all(|b| b.is_ascii_hexdigit() || b == b':'))
     };
     let is_component = |text: &str| {
         !text.is_empty()
@@ -65,7 +66,8 @@ fn is_path_component(text: &str) -> bool {
     let is_separator =
         |text: &str| matches!(text, "." | "_" | "__") || text.bytes().all(|b| b == b'-');
     let bytes = text.as_bytes();
-    let ends_well = bytes.first().zip(bytes.last()).is_some_and(|(a, z)| is_word(*a) && is_word(*z));
+    let ends_well =
+        bytes.first().zip(bytes.last()).is_some_and(|(a, z)| is_word(*a) && is_word(*z));
     ends_well
         && text
             .split(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())

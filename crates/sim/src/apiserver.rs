@@ -35,6 +35,8 @@ mod selector;
 mod serve;
 mod store;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 

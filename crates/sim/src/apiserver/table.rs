@@ -3,7 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{jsonpath, kind::{Column, Kind}, meta};
+use super::{
+    jsonpath,
+    kind::{Column, Kind},
+    kinds::gk,
+    meta,
+};
 
 /// How much of each object a row carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +21,8 @@ pub(super) enum Include {
 
 /// The definitions of a kind's columns.
 fn definitions(kind: &Kind) -> Vec<Value> {
-    let name = json!({"name": "Name", "type": "string", "format": "name", "priority": 0,
+    let name = json!({"name": "Name", "type": "string", "format": "name",
+        "priority": i64::from(names_last(kind)),
         "description": "Name must be unique within a namespace."});
     let others = kind.columns.iter().map(|column| {
         // Dates are turned into ages here, so that the client prints them as they are.
@@ -24,7 +30,21 @@ fn definitions(kind: &Kind) -> Vec<Value> {
         json!({"name": column.name, "type": shown, "format": "", "priority": column.priority,
             "description": column.description})
     });
-    std::iter::once(name).chain(others).collect()
+    with_name(kind, name, others)
+}
+
+/// The names of events say nothing: they come last, and only with `-o wide`.
+fn names_last(kind: &Kind) -> bool {
+    kind.gk == gk::EVENT
+}
+
+fn with_name(kind: &Kind, name: Value, others: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut all = vec![name];
+    all.extend(others);
+    if names_last(kind) {
+        all.rotate_left(1);
+    }
+    all
 }
 
 /// A table of some objects.
@@ -36,8 +56,8 @@ pub(super) fn table<'a>(
 ) -> Value {
     let rows: Vec<Value> = objects
         .map(|object| {
-            let mut cells = vec![json!(meta::name(object))];
-            cells.extend(kind.columns.iter().map(|column| cell(column, object, now)));
+            let others = kind.columns.iter().map(|column| cell(column, object, now));
+            let cells = with_name(kind, json!(meta::name(object)), others);
             let mut row = json!({"cells": cells});
             match include {
                 Include::None => {}
@@ -158,7 +178,7 @@ mod tests {
             "involvedObject": {"kind": "Pod", "name": "p"},
         });
         let table = table(kinds.get(&gk::EVENT).unwrap(), [&event].into_iter(), Include::None, now);
-        assert_eq!(table["rows"][0]["cells"], json!(["e", "10m", "Normal", "Started", "pod/p", "go"]));
+        assert_eq!(table["rows"][0]["cells"], json!(["10m", "Normal", "Started", "pod/p", "go", "e"]));
 
         let deployment = json!({"metadata": {"name": "d", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"replicas": 2}, "status": {"updatedReplicas": 1}});

@@ -54,7 +54,8 @@ pub(super) fn answer(
         ["api"] => json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": []}),
         ["apis"] => {
-            let groups: Vec<Value> = group_names(&served).map(|g| group(&served, g)).collect();
+            let names = group_names(&served).filter(|name| !name.is_empty());
+            let groups: Vec<Value> = names.map(|name| group(&served, name)).collect();
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         }
         ["apis", name] if group_names(&served).any(|group| group == *name) => {
@@ -71,10 +72,10 @@ pub(super) fn answer(
 }
 
 fn group_names(served: &Served) -> impl Iterator<Item = &str> {
-    let mut last = "";
+    let mut last = None;
     served.keys().map(|(group, _)| group.as_str()).filter(move |group| {
-        let is_new = *group != last;
-        last = group;
+        let is_new = last != Some(*group);
+        last = Some(*group);
         is_new
     })
 }

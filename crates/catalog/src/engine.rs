@@ -66,7 +66,7 @@ pub struct Catalogs {
 }
 
 /// A CSV on the cluster.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     /// Its name.
     pub csv: String,
@@ -77,7 +77,7 @@ pub struct Installed {
 }
 
 /// Where the properties of an installed CSV are known from.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum InstalledProperties {
     /// Taken from the bundle of this name in the Subscription's catalog; none if it isn't there.
     #[default]
@@ -87,7 +87,7 @@ pub enum InstalledProperties {
 }
 
 /// A Subscription, as far as resolution looks at it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
     /// The package.
     pub package: String,
@@ -102,7 +102,7 @@ pub struct Subscription {
 }
 
 /// A namespace as resolution sees it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The namespace's name; catalogs in it are preferred over global ones.
     pub namespace: String,

@@ -97,7 +97,7 @@ impl Error {
 }
 
 /// A catalog as its authors wrote it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fbc {
     /// The `olm.package` documents.
     pub packages: Vec<Package>,
@@ -112,7 +112,7 @@ pub struct Fbc {
 }
 
 /// A document of a schema that this crate does not know.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Its schema.
     pub schema: String,
@@ -160,7 +160,7 @@ pub struct Entry {
 }
 
 /// An `olm.bundle`.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bundle {
     /// Its package.
     pub package: String,

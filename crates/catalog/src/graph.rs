@@ -68,7 +68,7 @@ impl Error {
 }
 
 /// All packages of one catalog.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Graph {
     /// By package name.
@@ -76,7 +76,7 @@ pub struct Graph {
 }
 
 /// One package.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Package {
     /// The channel a Subscription without one prefers; absent where the catalog names none.
@@ -94,7 +94,7 @@ pub struct Package {
 }
 
 /// One channel.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Channel {
     /// By entry name, which is a bundle name.
@@ -121,7 +121,7 @@ pub struct Entry {
 }
 
 /// One bundle: one version of an operator.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bundle {
     /// Its version; absent where the catalog's text is none.
@@ -145,7 +145,7 @@ pub struct Bundle {
 }
 
 /// A property: a type and a value whose form depends on it. Unknown types are kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
     /// Its type, e.g. `olm.gvk`.
     #[serde(rename = "type")]

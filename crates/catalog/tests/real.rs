@@ -246,7 +246,9 @@ mod validity {
         let Some(shared) = support::shared("reading real catalogs") else { return };
         let catalogs = shared.join("catalogs");
         let (mut read, mut refused) = (0, Vec::new());
-        for path in files(&catalogs.join("fbc")).into_iter().chain(files(&catalogs.join("rendered"))) {
+        for path in
+            files(&catalogs.join("fbc")).into_iter().chain(files(&catalogs.join("rendered")))
+        {
             let name = path.strip_prefix(&catalogs).unwrap().display().to_string();
             match Fbc::read(&path, &Limits::default()) {
                 Ok(_) => read += 1,

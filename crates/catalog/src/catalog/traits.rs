@@ -38,10 +38,10 @@ pub(crate) enum Need {
         range: Range,
     },
     Label(String),
-    All(Vec<Need>),
-    Any(Vec<Need>),
+    All(Vec<Self>),
+    Any(Vec<Self>),
     /// None of them.
-    Not(Vec<Need>),
+    Not(Vec<Self>),
     /// A rule in CEL. Kept to be named: nothing evaluates it yet.
     Cel(String),
 }

@@ -102,7 +102,7 @@ pub enum Unmet {
 }
 
 fn listed(unmet: &[Unmet]) -> String {
-    unmet.iter().map(|unmet| format!("; {unmet}")).collect()
+    unmet.iter().fold(String::new(), |text, unmet| text + "; " + &unmet.to_string())
 }
 
 impl ResolveError {
@@ -132,11 +132,11 @@ pub enum PathError {
         hops: usize,
         /// Why it fails.
         #[source]
-        source: ResolveError,
+        source: Box<ResolveError>,
     },
     /// OLM's way does not lead to the targets.
     #[error(transparent)]
-    NoPath(#[from] NoPath),
+    NoPath(#[from] Box<NoPath>),
 }
 
 /// Why OLM's way does not lead to a target.

@@ -59,12 +59,13 @@ pub(super) fn follow(
         }
         let here: Vec<String> = at.installed_csvs().into_iter().map(str::to_owned).collect();
         if !seen.insert(here) {
-            return Err(NoPath::Circle { hops: hops.len() }.into());
+            return Err(Box::new(NoPath::Circle { hops: hops.len() }).into());
         }
         if hops.len() == HOPS_MAX {
-            return Err(NoPath::TooManyHops { max: HOPS_MAX }.into());
+            return Err(Box::new(NoPath::TooManyHops { max: HOPS_MAX }).into());
         }
-        let step = next(&at).map_err(|source| PathError::Resolve { hops: hops.len(), source })?;
+        let step = next(&at)
+            .map_err(|source| PathError::Resolve { hops: hops.len(), source: Box::new(source) })?;
         match (step, waiting) {
             (Next::Moves(moves), _) => {
                 check_overshoot(&moves, targets)?;
@@ -83,47 +84,47 @@ pub(super) fn follow(
 fn first_unreached(
     at: &Request,
     targets: &BTreeMap<String, Version>,
-) -> Result<Option<NoPath>, NoPath> {
+) -> Result<Option<Box<NoPath>>, Box<NoPath>> {
     let mut unreached = None;
     for (package, target) in targets {
         let subscription = at
             .subscriptions
             .iter()
             .find(|subscription| subscription.package == *package)
-            .ok_or_else(|| NoPath::NotSubscribed { package: package.clone() })?;
+            .ok_or_else(|| Box::new(NoPath::NotSubscribed { package: package.clone() }))?;
         let installed = subscription.installed.as_ref();
         let version = installed.and_then(|installed| installed.version.as_ref());
         if let Some(version) = version.filter(|version| version.cmp_precedence(target).is_gt()) {
-            return Err(NoPath::AlreadyPast {
+            return Err(Box::new(NoPath::AlreadyPast {
                 package: package.clone(),
                 installed: version.clone(),
                 target: target.clone(),
-            });
+            }));
         }
         if unreached.is_none() && !version.is_some_and(|version| version.is_at(target)) {
-            unreached = Some(NoPath::NoEdge {
+            unreached = Some(Box::new(NoPath::NoEdge {
                 package: package.clone(),
                 installed: installed.map(|installed| installed.csv.clone()),
                 target: target.clone(),
-            });
+            }));
         }
     }
     Ok(unreached)
 }
 
-fn check_overshoot(moves: &[Move], targets: &BTreeMap<String, Version>) -> Result<(), NoPath> {
+fn check_overshoot(moves: &[Move], targets: &BTreeMap<String, Version>) -> Result<(), Box<NoPath>> {
     for step in moves {
         let Some((target, version)) = targets.get(&step.package).zip(step.to_version.as_ref())
         else {
             continue;
         };
         if version.cmp_precedence(target).is_gt() {
-            return Err(NoPath::Overshoots {
+            return Err(Box::new(NoPath::Overshoots {
                 package: step.package.clone(),
                 target: target.clone(),
                 csv: step.to.clone(),
                 version: version.clone(),
-            });
+            }));
         }
     }
     Ok(())

@@ -41,12 +41,12 @@ fn read_error(path: &Path, source: io::Error) -> Error {
 
 impl Walk<'_> {
     fn folder(&mut self, path: &Path) -> Result<(), Error> {
-        self.count(path, "nested folders", self.ignores.len() + 1, FOLDER_DEPTH_MAX)?;
+        at_most(path, "nested folders", self.ignores.len() + 1, FOLDER_DEPTH_MAX)?;
         self.ignores.push(ignores_of(path)?);
         // Sorted, so that errors and the order of documents do not depend on the file system.
         for child in sorted_children(path)? {
             self.visited += 1;
-            self.count(path, "files", self.visited, self.limits.files)?;
+            at_most(path, "files", self.visited, self.limits.files)?;
             let kind = fs::metadata(&child).map_err(|source| read_error(&child, source))?;
             let is_link = fs::symlink_metadata(&child)
                 .is_ok_and(|metadata| metadata.file_type().is_symlink());
@@ -85,23 +85,17 @@ impl Walk<'_> {
         // One byte more than allowed is enough to know that there is too much.
         let read = file.take(max as u64 + 1).read_to_end(&mut content);
         read.map_err(|source| read_error(path, source))?;
-        self.count(path, "bytes", content.len(), max)?;
+        at_most(path, "bytes", content.len(), max)?;
         self.bytes += content.len();
         self.fbc.add_file(&path.display().to_string(), &content, self.limits)
     }
+}
 
-    fn count(
-        &self,
-        path: &Path,
-        what: &'static str,
-        found: usize,
-        max: usize,
-    ) -> Result<(), Error> {
-        if found > max {
-            return Err(Error::TooLarge { file: path.display().to_string(), what, found, max });
-        }
-        Ok(())
+fn at_most(path: &Path, what: &'static str, found: usize, max: usize) -> Result<(), Error> {
+    if found > max {
+        return Err(Error::TooLarge { file: path.display().to_string(), what, found, max });
     }
+    Ok(())
 }
 
 fn ignores_of(folder: &Path) -> Result<Gitignore, Error> {

@@ -1,4 +1,4 @@
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use super::*;
 
@@ -158,7 +158,7 @@ fn everything_is_bounded() {
     let mut bomb = String::from("schema: a.b\nl0: &l0 [x]\n");
     for level in 1..=10 {
         let before = format!("*l{},", level - 1).repeat(10);
-        bomb += &format!("l{level}: &l{level} [{before}]\n");
+        writeln!(bomb, "l{level}: &l{level} [{before}]").unwrap();
     }
     assert!(parse(&bomb).is_err());
 }

@@ -139,7 +139,9 @@ fn what_has_two_meanings_is_refused() {
 fn digests_are_read_strictly() {
     let good = catalog(CATALOG).digest().to_string();
     assert!(Digest::try_from(good.as_str()).is_ok());
-    for bad in ["", "sha256:", &good.to_uppercase(), &good[7..], &format!("{good}0")] {
+    for bad in
+        ["", "sha256:", &good.to_uppercase(), &good.replace("sha256:", ""), &format!("{good}0")]
+    {
         assert!(Digest::try_from(bad).is_err(), "{bad}");
     }
 }

@@ -147,9 +147,10 @@ fn an_unparsable_range_is_no_edge_and_no_error() {
 
 #[test]
 fn a_channel_without_one_chain_fails_the_namespace() {
-    let kind = |entries: &[(&str, Value)]| match from(alpha(entries), "1.0.0").unwrap_err() {
-        ResolveError::Channel { source, .. } => source,
-        other => panic!("{other:?}"),
+    let kind = |entries: &[(&str, Value)]| {
+        let error = from(alpha(entries), "1.0.0").unwrap_err();
+        let ResolveError::Channel { source, .. } = error else { panic!("{error:?}") };
+        source
     };
     let two = kind(&[("1.0.0", json!({})), ("1.1.0", json!({}))]);
     assert_eq!(
@@ -404,8 +405,7 @@ fn many_neighbours_that_can_only_stay_do_not_make_the_search_explode() {
         })
         .collect();
     let claims: Vec<(&str, Value)> = versions.iter().map(|v| (v.as_str(), api("K"))).collect();
-    let channels: Vec<[(&str, &[(&str, Value)]); 1]> =
-        own.iter().map(|entries| [("stable", entries.as_slice())]).collect();
+    let channels: Vec<_> = own.iter().map(|entries| [("stable", entries.as_slice())]).collect();
     let packages: Vec<Package<'_>> = names
         .iter()
         .zip(&channels)

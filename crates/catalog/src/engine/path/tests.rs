@@ -47,7 +47,7 @@ fn check(plans: &[&[(&str, &str, &str)]], targets: &[(&str, &str)]) -> Result<Pa
 #[track_caller]
 fn no_path(result: Result<Path, PathError>) -> NoPath {
     match result.unwrap_err() {
-        PathError::NoPath(no_path) => no_path,
+        PathError::NoPath(no_path) => *no_path,
         other @ PathError::Resolve { .. } => panic!("{other:?}"),
     }
 }

@@ -4,4 +4,6 @@ pub mod apiserver;
 pub mod cluster;
 mod machine;
 pub mod olm_v0;
+#[cfg(test)]
+mod replay;
 pub mod workload;

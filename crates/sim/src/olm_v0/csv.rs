@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use rand::Rng;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     Key, OlmV0, Task,
@@ -225,7 +226,10 @@ impl OlmV0 {
         for wanted in array(csv, "/spec/install/spec/deployments") {
             let name = text(wanted, "/name");
             let target = Key::new(&key.namespace, name);
+            let spec = at(wanted, "/spec").clone();
+            let hash = spec_hash(&spec);
             let labels = json!({
+                "olm.deployment-spec-hash": hash,
                 "olm.managed": "true",
                 "olm.owner": key.name,
                 "olm.owner.kind": "ClusterServiceVersion",
@@ -239,12 +243,14 @@ impl OlmV0 {
                 "controller": false,
                 "blockOwnerDeletion": false,
             }]);
-            let spec = at(wanted, "/spec").clone();
-            if self.objects.get(&gk::DEPLOYMENT, &target).is_some() {
+            if let Some(found) = self.objects.get(&gk::DEPLOYMENT, &target) {
+                let is_same = text(&found, "/metadata/labels/olm.deployment-spec-hash") == hash;
                 self.objects.modify(&gk::DEPLOYMENT, &target, |deployment| {
                     set(deployment, "/metadata/labels", labels);
                     set(deployment, "/metadata/ownerReferences", owners);
-                    set(deployment, "/spec", spec);
+                    if !is_same {
+                        set(deployment, "/spec", spec);
+                    }
                 });
             } else {
                 self.objects.create(
@@ -323,6 +329,12 @@ pub(super) fn write_phase(csv: &mut Value, transition: &Transition, now: Timesta
         set(csv, "/status/conditions", Value::Array(history));
     }
     set(csv, "/status/cleanup", json!({}));
+}
+
+/// By which OLM knows whether a Deployment is as it should be, defaults of the server or not.
+fn spec_hash(spec: &Value) -> String {
+    let digest = Sha256::digest(spec.to_string());
+    hex::encode(digest.get(..16).unwrap_or_default())
 }
 
 fn requirement_list(csv: &Value, lacking: Vec<Value>) -> Vec<Value> {

@@ -153,6 +153,8 @@ pub enum AgentStateName {
     Connected,
     /// It has none.
     Silent,
+    /// Whoever answers cannot tell, e.g. because only the objects were read.
+    Unknown,
 }
 
 /// The hub that leads.
@@ -165,7 +167,7 @@ pub struct LeaderView {
     pub term: u64,
 }
 
-/// Event `hello`: the first of every stream, repeated now and then as a sign of life.
+/// Event `hello`: the first of every stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
@@ -205,4 +207,17 @@ pub struct UpgradeKey {
     pub namespace: String,
     /// Its name.
     pub name: String,
+}
+
+/// What an agent answered when it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveAnswer {
+    /// The hub's time.
+    #[schemars(with = "schema_time::Time")]
+    pub time: Timestamp,
+    /// The managed cluster.
+    pub cluster: String,
+    /// The ClusterUpgrade as it is on the cluster, or null when there is none.
+    pub object: serde_json::Value,
 }

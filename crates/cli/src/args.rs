@@ -1,0 +1,273 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Upgrades OLM operators across a fleet of clusters.
+#[derive(Debug, Parser)]
+#[command(name = "wavelift", version, propagate_version = true, max_term_width = 100)]
+pub struct Args {
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How the hub is reached.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "Access")]
+pub struct AccessArgs {
+    /// Namespace of the FleetUpgrade
+    #[arg(short, long, global = true, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// Path of the kubeconfig file
+    #[arg(long, global = true, env = "KUBECONFIG", value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig file
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// User to act as
+    #[arg(long = "as", global = true, value_name = "USER")]
+    pub(crate) as_user: Option<String>,
+    /// Group to act as; may be given several times
+    #[arg(long = "as-group", global = true, value_name = "GROUP")]
+    pub(crate) as_group: Vec<String>,
+    /// Address of the hub for live data, e.g. http://127.0.0.1:8080; without it, what the objects in
+    /// the cluster say is shown
+    #[arg(long, global = true, env = "WAVELIFT_URL", value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Seconds after which a single request is given up
+    #[arg(long, global = true, default_value_t = 30, value_name = "SECONDS")]
+    pub(crate) request_timeout: u64,
+}
+
+/// How the answer looks.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Form of the answer
+    #[arg(short, long, global = true, value_enum, value_name = "FORM")]
+    pub(crate) output: Option<Form>,
+    /// Leave out the headers of tables
+    #[arg(long, global = true)]
+    pub(crate) no_headers: bool,
+    /// No colour, whatever the terminal can do (NO_COLOR does the same)
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+}
+
+/// Forms of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// The shapes of the hub's JSON API
+    Json,
+    /// The same as YAML
+    Yaml,
+    /// More columns
+    Wide,
+    /// Only names
+    Name,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show which paths the clusters would take; changes nothing on them
+    Preview(PreviewArgs),
+    /// Run the checks on every cluster and show what stands in the way
+    Preflight(WaitArgs),
+    /// Consent to the plan as previewed and begin
+    Launch(LaunchArgs),
+    /// Show where campaigns stand
+    Status(StatusArgs),
+    /// List a campaign's clusters
+    Clusters(ClustersArgs),
+    /// Start no further cluster; running ones go on
+    Pause(NameArgs),
+    /// Go on after pause or freeze
+    Resume(NameArgs),
+    /// Start no further cluster and stop running ones at the next safe point
+    Freeze(NameArgs),
+    /// End a campaign; running clusters stop at the next safe point
+    Cancel(ConfirmArgs),
+    /// Try clusters again after their failure
+    Retry(ActionArgs),
+    /// Leave clusters out
+    Skip(ActionArgs),
+    /// Print a completion script
+    Completion(CompletionArgs),
+}
+
+/// One campaign.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct NameArgs {
+    /// Name of the FleetUpgrade
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// How a change is made.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct ChangeArgs {
+    /// Only say what would be done: client asks nobody, server lets the API server check it
+    #[arg(long, value_enum, default_value = "none", value_name = "HOW")]
+    pub(crate) dry_run: DryRun,
+    /// Name under which the change is recorded
+    #[arg(long, default_value = "wavelift-cli", value_name = "NAME")]
+    pub(crate) field_manager: String,
+}
+
+/// Whether a change is made for real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DryRun {
+    /// Make it
+    None,
+    /// Ask nobody
+    Client,
+    /// Let the API server check it
+    Server,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct WaitArgs {
+    /// Name of the FleetUpgrade
+    pub(crate) name: String,
+    /// Seconds to wait for the answer before exit code 6
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    pub(crate) timeout: u64,
+    /// Warnings alone give exit code 4
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailOn>,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// What else than blocked gives an exit code of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Warnings
+    Warn,
+}
+
+/// `wavelift preview`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct PreviewArgs {
+    /// Name of the FleetUpgrade
+    #[arg(required_unless_present = "filename", conflicts_with = "filename")]
+    pub(crate) name: Option<String>,
+    /// File with a FleetUpgrade, which is made or changed first (- for standard input)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) filename: Option<PathBuf>,
+    /// Seconds to wait for the answer before exit code 6
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    pub(crate) timeout: u64,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// `wavelift launch`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct LaunchArgs {
+    /// Name of the FleetUpgrade
+    pub(crate) name: String,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// `wavelift cancel`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct ConfirmArgs {
+    /// Name of the FleetUpgrade
+    pub(crate) name: String,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// `wavelift status`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct StatusArgs {
+    /// Name of the FleetUpgrade; without it, all are listed
+    pub(crate) name: Option<String>,
+    /// All namespaces
+    #[arg(short = 'A', long)]
+    pub(crate) all_namespaces: bool,
+    /// One cluster with its steps and checks
+    #[arg(short, long, value_name = "NAME", requires = "name")]
+    pub(crate) cluster: Option<String>,
+    /// Go on showing it until the campaign ends
+    #[arg(short, long, requires = "name")]
+    pub(crate) watch: bool,
+    /// Seconds to watch before exit code 6
+    #[arg(long, value_name = "SECONDS", requires = "watch")]
+    pub(crate) timeout: Option<u64>,
+    /// Tolerated failures give exit code 4
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailOn>,
+    /// Show more of it
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) details: Option<Details>,
+}
+
+/// What is shown in full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Details {
+    /// Findings with what to do next
+    Health,
+    /// What happened so far
+    History,
+    /// Both
+    All,
+}
+
+/// `wavelift clusters`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct ClustersArgs {
+    /// Name of the FleetUpgrade
+    pub(crate) name: String,
+    /// Only clusters in these states, e.g. Failed,Stalled
+    #[arg(long, value_name = "STATES")]
+    pub(crate) state: Option<String>,
+    /// Only clusters of these waves
+    #[arg(long, value_name = "WAVES")]
+    pub(crate) wave: Option<String>,
+    /// Only clusters whose checks have these outcomes, e.g. Fail,Unknown
+    #[arg(long, value_name = "OUTCOMES")]
+    pub(crate) check: Option<String>,
+    /// Only clusters whose name or message holds this text
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) query: Option<String>,
+    /// Order: name, state, percent or wave
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) sort: Option<String>,
+}
+
+/// `wavelift retry` and `wavelift skip`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct ActionArgs {
+    /// Name of the FleetUpgrade
+    pub(crate) name: String,
+    /// The clusters
+    #[arg(short, long = "cluster", required = true, value_name = "NAME", num_args = 1..)]
+    pub(crate) clusters: Vec<String>,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// `wavelift completion`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,121 @@
+//! One function a command.
+
+mod campaign;
+mod completion;
+mod control;
+mod status;
+
+use std::{future::Future, time::Duration};
+
+use wavelift_api::{
+    FleetUpgrade,
+    live::{PhaseName, UpgradeView},
+};
+
+use crate::{
+    args::{Args, ChangeArgs, Command, DryRun},
+    exit::Exit,
+    kubernetes::Kubernetes,
+    live::{self, Live},
+    printer::Printer,
+};
+
+/// What every command works with.
+struct Context<'a> {
+    kubernetes: Kubernetes,
+    live: Box<dyn Live>,
+    printer: &'a Printer,
+}
+
+/// Runs what was typed.
+pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
+    let command = match args.command {
+        Command::Completion(what) => return completion::print(&what),
+        Command::Preview(_)
+        | Command::Preflight(_)
+        | Command::Launch(_)
+        | Command::Status(_)
+        | Command::Clusters(_)
+        | Command::Pause(_)
+        | Command::Resume(_)
+        | Command::Freeze(_)
+        | Command::Cancel(_)
+        | Command::Retry(_)
+        | Command::Skip(_) => args.command,
+    };
+    let kubernetes = Kubernetes::connect(&args.access).await?;
+    let live = live::connect(&args.access, &kubernetes)?;
+    let context = Context { kubernetes, live, printer };
+    match command {
+        Command::Preview(what) => campaign::preview(&context, &what).await,
+        Command::Preflight(what) => campaign::preflight(&context, &what).await,
+        Command::Launch(what) => campaign::launch(&context, &what).await,
+        Command::Status(what) => status::status(&context, &what).await,
+        Command::Clusters(what) => status::clusters(&context, &what).await,
+        Command::Pause(what) => control::set(&context, &what, control::Verb::Pause).await,
+        Command::Resume(what) => control::set(&context, &what, control::Verb::Resume).await,
+        Command::Freeze(what) => control::set(&context, &what, control::Verb::Freeze).await,
+        Command::Cancel(what) => control::cancel(&context, &what).await,
+        Command::Retry(what) => control::act(&context, &what, control::Act::Retry).await,
+        Command::Skip(what) => control::act(&context, &what, control::Act::Skip).await,
+        Command::Completion(what) => completion::print(&what),
+    }
+}
+
+impl Context<'_> {
+    /// `fleetupgrade.wavelift.io/NAME verbed`, as kubectl says it.
+    fn done(&self, name: &str, verbed: &str, change: &ChangeArgs) {
+        let how = match change.dry_run {
+            DryRun::None => "",
+            DryRun::Client => " (dry run)",
+            DryRun::Server => " (server dry run)",
+        };
+        self.printer.text(&format!("fleetupgrade.wavelift.io/{name} {verbed}{how}"));
+    }
+
+    /// The campaign once it has come to one of `phases`, as the hub sees this very generation.
+    async fn wait_for(
+        &self,
+        namespace: &str,
+        name: &str,
+        generation: i64,
+        phases: &[PhaseName],
+        timeout: Duration,
+    ) -> anyhow::Result<Option<UpgradeView>> {
+        let look = || async {
+            let upgrade = self.live.upgrade(namespace, name).await?.upgrade;
+            let seen = upgrade.row.generation >= generation;
+            let ready = seen && phases.contains(&upgrade.row.phase);
+            anyhow::Ok(ready.then_some(upgrade))
+        };
+        poll(timeout, look).await
+    }
+}
+
+/// Looks again and again until there is something to see or the time is over.
+async fn poll<T, F, L>(timeout: Duration, mut look: L) -> anyhow::Result<Option<T>>
+where
+    F: Future<Output = anyhow::Result<Option<T>>>,
+    L: FnMut() -> F,
+{
+    let until = tokio::time::Instant::now() + timeout;
+    let mut errors = 0;
+    loop {
+        match look().await {
+            Ok(Some(found)) => return Ok(Some(found)),
+            Ok(None) => errors = 0,
+            // A hub that changes its leader answers again in a moment.
+            Err(error) if errors >= 5 => return Err(error),
+            Err(_) => errors += 1,
+        }
+        if tokio::time::Instant::now() >= until {
+            return Ok(None);
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}
+
+/// The generation of an object, 0 before the API server has given one.
+fn generation(fleet: &FleetUpgrade) -> i64 {
+    fleet.metadata.generation.unwrap_or(0)
+}

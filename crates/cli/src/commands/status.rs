@@ -1,0 +1,145 @@
+//! Looking: one campaign, all of them, its clusters, one cluster.
+
+use std::{cell::RefCell, time::Duration};
+
+use wavelift_api::live::{PhaseName, UpgradeView};
+
+use super::{Context, poll};
+use crate::{
+    args::{ClustersArgs, FailOn, Form, StatusArgs},
+    exit::Exit,
+    live::ClusterQuery,
+    render,
+};
+
+/// No campaign is watched longer than a year.
+const WATCH_SECONDS_MAX: u64 = 60 * 60 * 24 * 365;
+
+/// `wavelift status`
+pub(super) async fn status(context: &Context<'_>, what: &StatusArgs) -> anyhow::Result<Exit> {
+    let namespace = context.kubernetes.namespace();
+    match (&what.name, &what.cluster) {
+        (None, _) => all(context, what).await,
+        (Some(name), Some(cluster)) => {
+            let detail = context.live.cluster(namespace, name, cluster).await?;
+            let names =
+                |detail: &wavelift_api::live::ClusterDetail| vec![detail.cluster.row.name.clone()];
+            if !context.printer.machine(&detail, names)? {
+                let text = render::cluster(&detail.cluster, name, detail.time, context.printer);
+                context.printer.text(&text);
+            }
+            Ok(Exit::Success)
+        }
+        (Some(name), None) if what.watch => watch(context, what, name).await,
+        (Some(name), None) => {
+            let detail = context.live.upgrade(namespace, name).await?;
+            let names = |detail: &wavelift_api::live::UpgradeDetail| {
+                vec![format!("fleetupgrade.wavelift.io/{}", detail.upgrade.row.name)]
+            };
+            if !context.printer.machine(&detail, names)? {
+                let details = what.details;
+                let text = render::status(&detail.upgrade, detail.time, details, context.printer);
+                context.printer.text(&text);
+            }
+            Ok(exit(&detail.upgrade, what.fail_on))
+        }
+    }
+}
+
+async fn all(context: &Context<'_>, what: &StatusArgs) -> anyhow::Result<Exit> {
+    let namespace = (!what.all_namespaces).then(|| context.kubernetes.namespace());
+    let list = context.live.upgrades(namespace).await?;
+    let names = |list: &wavelift_api::live::UpgradeList| {
+        list.items.iter().map(|row| format!("fleetupgrade.wavelift.io/{}", row.name)).collect()
+    };
+    if context.printer.machine(&list, names)? {
+        return Ok(Exit::Success);
+    }
+    if list.items.is_empty() {
+        let place =
+            namespace.map_or_else(|| "any namespace".to_owned(), |n| format!("namespace {n}"));
+        context.printer.note(&format!(
+            "No FleetUpgrades in {place}. Make one: {} preview -f FILE",
+            context.printer.usage()
+        ));
+    } else {
+        context.printer.text(&render::list(&list, what.all_namespaces, context.printer));
+    }
+    Ok(Exit::Success)
+}
+
+/// Redraws on a terminal; elsewhere prints a line whenever the sentence changes.
+async fn watch(context: &Context<'_>, what: &StatusArgs, name: &str) -> anyhow::Result<Exit> {
+    let namespace = context.kubernetes.namespace();
+    let last = RefCell::new(String::new());
+    let say = |line: String| {
+        if *last.borrow() != line {
+            context.printer.text(&line);
+            last.replace(line);
+        }
+    };
+    let timeout = Duration::from_secs(what.timeout.unwrap_or(WATCH_SECONDS_MAX));
+    let look = || async {
+        let detail = context.live.upgrade(namespace, name).await?;
+        let ended = is_ended(detail.upgrade.row.phase);
+        if context.printer.form() == Some(Form::Json) {
+            say(serde_json::to_string(&detail.upgrade)?);
+        } else if context.printer.is_terminal() {
+            let details = what.details;
+            let text = render::status(&detail.upgrade, detail.time, details, context.printer);
+            context.printer.redraw(&text);
+        } else {
+            say(render::line(&detail.upgrade));
+        }
+        anyhow::Ok(ended.then_some(detail.upgrade))
+    };
+    match poll(timeout, look).await? {
+        Some(upgrade) => Ok(exit(&upgrade, what.fail_on)),
+        None => Ok(Exit::Timeout),
+    }
+}
+
+/// `wavelift clusters`
+pub(super) async fn clusters(context: &Context<'_>, what: &ClustersArgs) -> anyhow::Result<Exit> {
+    let query = ClusterQuery {
+        state: what.state.clone(),
+        wave: what.wave.clone(),
+        check: what.check.clone(),
+        text: what.query.clone(),
+        sort: what.sort.clone(),
+    };
+    let list = context.live.clusters(context.kubernetes.namespace(), &what.name, &query).await?;
+    let names = |list: &wavelift_api::live::ClusterList| {
+        list.items.iter().map(|row| row.name.clone()).collect()
+    };
+    if context.printer.machine(&list, names)? {
+        return Ok(Exit::Success);
+    }
+    if list.items.is_empty() {
+        context.printer.note("No cluster matches.");
+    } else {
+        context.printer.text(&render::clusters(&list.items, context.printer));
+    }
+    Ok(Exit::Success)
+}
+
+fn is_ended(phase: PhaseName) -> bool {
+    wavelift_core::campaign::Phase::from(phase).is_ended()
+}
+
+fn exit(upgrade: &UpgradeView, fail_on: Option<FailOn>) -> Exit {
+    match upgrade.row.phase {
+        PhaseName::Failed | PhaseName::Halting | PhaseName::Cancelled => Exit::Blocked,
+        PhaseName::SucceededWithFailures if fail_on == Some(FailOn::Warn) => Exit::Warnings,
+        PhaseName::Planning
+        | PhaseName::Previewed
+        | PhaseName::Preflighting
+        | PhaseName::Preflighted
+        | PhaseName::AwaitingConsent
+        | PhaseName::Running
+        | PhaseName::Paused
+        | PhaseName::Frozen
+        | PhaseName::Succeeded
+        | PhaseName::SucceededWithFailures => Exit::Success,
+    }
+}

@@ -1,0 +1,152 @@
+//! Clusters: the table and one with its steps.
+
+use jiff::Timestamp;
+use wavelift_api::{
+    cluster_upgrade::{MoveSpec, StepStateName},
+    live::{AgentStateName, ClusterRow, ClusterView, MoveView, StepView},
+};
+
+use super::{
+    table::{Cell, Table},
+    words,
+};
+use crate::{args::Form, printer::Printer};
+
+/// Clusters, one a line.
+pub(crate) fn clusters(rows: &[ClusterRow], printer: &Printer) -> String {
+    let wide = printer.form() == Some(Form::Wide);
+    let mut headers = vec!["NAME", "WAVE", "STATE", "STEP", "PERCENT", "MESSAGE"];
+    if wide {
+        headers.extend(["PATH", "AGENT"]);
+    }
+    let mut table = Table::new(&headers);
+    for row in rows {
+        let (icon, tone) = words::state_icon(row.state);
+        let why = row.waiting_on.as_ref().map_or(&row.message, |waiting| &waiting.sentence);
+        let percent = row.percent.map_or_else(|| "-".to_owned(), |p| format!("{p}%"));
+        let mut cells = vec![
+            Cell::text(&row.name),
+            Cell::text(&row.wave),
+            Cell::text(format!("{icon} {:?}", row.state)).tone(tone),
+            Cell::text(row.step.clone().unwrap_or_default()),
+            Cell::text(percent),
+            Cell::text(why),
+        ];
+        if wide {
+            cells.push(Cell::text(path(&row.moves)));
+            cells.push(Cell::text(format!("{:?}", row.agent)));
+        }
+        table.row(cells);
+    }
+    table.render(printer)
+}
+
+fn path(moves: &[MoveView]) -> String {
+    let one = |item: &MoveView| {
+        let from = item.from.as_deref().unwrap_or("(new)");
+        format!("{} {from} -> {}", item.package, item.to)
+    };
+    moves.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// One cluster with its steps and checks.
+pub(crate) fn cluster(
+    view: &ClusterView,
+    campaign: &str,
+    now: Timestamp,
+    printer: &Printer,
+) -> String {
+    let row = &view.row;
+    let (icon, tone) = words::state_icon(row.state);
+    let state = printer.paint().tone(tone, &format!("{icon} {:?}", row.state));
+    let mut text = String::new();
+    let mut field = |name: &str, value: &str| {
+        out!(text, "{:<14}{value}", format!("{name}:"));
+    };
+    let wave = if row.wave.is_empty() { String::new() } else { format!(" (wave {})", row.wave) };
+    field("Cluster", &format!("{}{wave}", row.name));
+    let step = row.step.as_ref().map_or_else(String::new, |step| format!(" at step {step}"));
+    field("State", &format!("{state}{step}"));
+    if let Some(waiting) = &row.waiting_on {
+        field("Waits for", &waiting.sentence);
+    }
+    field("Path", &path(&row.moves));
+    let heard = row.last_heard_time.map_or_else(String::new, |t| words::age(t, now) + " ago");
+    match row.agent {
+        AgentStateName::Connected => field("Agent", &format!("connected, last report {heard}")),
+        AgentStateName::Silent => field("Agent", &format!("not heard, last report {heard}")),
+        AgentStateName::Unknown => field("Agent", "unknown: give --url for live data"),
+    }
+    text.push('\n');
+    text.push_str(&steps(view, now, printer));
+    if let Some(failure) = &view.failure {
+        out!(text, "\nFailed: {} ({})", failure.message, failure.reason);
+        out!(text, "What next: {}", failure.remediation);
+        out!(text, "Then: {} retry {campaign} --cluster {}", printer.usage(), row.name);
+    }
+    for insight in &view.insights {
+        out!(
+            text,
+            "\n{:?}: {}\n  What next: {}",
+            insight.level,
+            insight.message,
+            insight.remediation
+        );
+    }
+    text.push_str(&checks(view, now, printer));
+    text
+}
+
+fn steps(view: &ClusterView, now: Timestamp, printer: &Printer) -> String {
+    let mut text = String::new();
+    let last = view.steps.len().saturating_sub(1);
+    for (index, step) in view.steps.iter().enumerate() {
+        let branch = if index == last { "└──" } else { "├──" };
+        let (icon, tone) = words::step_icon(step.state);
+        let icon = printer.paint().tone(tone, icon);
+        out!(
+            text,
+            "{branch}{icon} {:<8} {:>4}  {:>6}  {}",
+            format!("{:?}", step.state),
+            percent(step),
+            time(step, now),
+            moves(&step.namespace, &step.moves),
+        );
+        if let Some(message) = &step.message {
+            let stem = if index == last { "   " } else { "│  " };
+            out!(text, "{stem}└──{message}");
+        }
+    }
+    text
+}
+
+fn percent(step: &StepView) -> String {
+    match step.state {
+        StepStateName::Running | StepStateName::Failed => format!("{}%", step.percent),
+        StepStateName::Done | StepStateName::Pending => String::new(),
+    }
+}
+
+fn time(step: &StepView, now: Timestamp) -> String {
+    step.start_time
+        .map_or_else(|| "-".to_owned(), |s| words::age(s, step.completion_time.unwrap_or(now)))
+}
+
+fn moves(namespace: &str, moves: &[MoveSpec]) -> String {
+    let one = |item: &MoveSpec| {
+        let from = item.from_version.as_deref().unwrap_or("(new)");
+        format!("{} {from} -> {}", item.package, item.to_version)
+    };
+    format!("{namespace}: {}", moves.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+fn checks(view: &ClusterView, now: Timestamp, printer: &Printer) -> String {
+    let Some(report) = &view.preflight else { return String::new() };
+    let mut text = format!("\nChecks, {} ago:\n", words::age(report.observed_time, now));
+    for result in &report.results {
+        let (icon, tone) = words::outcome_icon(result.outcome);
+        let icon = printer.paint().tone(tone, icon);
+        out!(text, "  {icon} {}: {}", result.check, result.message);
+    }
+    text
+}

@@ -1,1 +1,56 @@
-fn main() {}
+//! The project's chores: `cargo xtask help` lists them. CI runs the same commands.
+
+mod bench;
+mod codegen;
+mod lint;
+mod shell;
+mod test;
+mod tools;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Chores of the Wavelift workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run every test, and say what was left out and how to get it
+    Test {
+        /// Passed on to `cargo test`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Check formatting, lints, documentation and generated files
+    Lint,
+    /// Write the generated files: custom resource definitions, API reference
+    Codegen {
+        /// Only say whether they are current
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build or install the programs that some tests need: kubectl, Chromium
+    Tools,
+    /// Run the benches and print their numbers
+    Bench {
+        /// Passed on to the benches
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().task {
+        Task::Test { args } => test::run(&args),
+        Task::Lint => lint::run(),
+        Task::Codegen { check: true } => codegen::check(),
+        Task::Codegen { check: false } => codegen::write(),
+        Task::Tools => tools::run(),
+        Task::Bench { args } => bench::run(&args),
+    }
+}

@@ -237,7 +237,7 @@ mod tests {
         assert!(metrics.counter("wavelift_test_total", "One.").is_ok());
         let twice = metrics.counter("wavelift_test_total", "Two.").unwrap_err();
         assert_eq!(twice.kind(), "register");
-        let reserved = metrics.counters("wavelift_x_total", "X.", ["not a label"]).unwrap_err();
+        let reserved = metrics.counters("wavelift_test_x_total", "X.", ["not a label"]).unwrap_err();
         assert_eq!(reserved.kind(), "register");
     }
 

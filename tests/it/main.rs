@@ -1,0 +1,5 @@
+//! Tests over the whole workspace, in one binary: linking is the slow part.
+
+// Under `cfg(test)` so that clippy knows these are tests and lets them unwrap.
+#[cfg(test)]
+mod tidy;

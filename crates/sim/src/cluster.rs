@@ -45,6 +45,8 @@ struct Parts {
     olm: OlmV0,
     workload: Workload,
     store: Store,
+    /// When the first of them has something to do.
+    next: Option<Timestamp>,
 }
 
 impl SimCluster {
@@ -96,7 +98,7 @@ impl SimCluster {
     ///
     /// Only for clusters that were not started.
     pub fn tick(&self) -> Option<Timestamp> {
-        self.parts.lock().tick(self.clock.now())
+        self.parts.lock().tick(self.clock.now()).next
     }
 
     /// Lets the cluster move by its clock until it is stopped.
@@ -131,17 +133,18 @@ impl Drop for SimCluster {
 }
 
 async fn run(parts: Arc<Mutex<Parts>>, clock: Clock, nudge: Arc<Notify>, stop: CancellationToken) {
-    let mut changes = parts.lock().store.subscribe();
     loop {
-        let next = parts.lock().tick(clock.now());
+        let (next, mut changes) = {
+            let mut parts = parts.lock();
+            let ticked = parts.tick(clock.now());
+            (ticked.next, parts.store.subscribe_after(ticked.seen))
+        };
         let due = async {
             match next {
                 Some(at) => clock.sleep_until(at).await,
                 None => std::future::pending().await,
             }
         };
-        // What the tick itself has written is no reason to look again.
-        drop(changes.now());
         tokio::select! {
             () = stop.cancelled() => return,
             () = due => {}
@@ -153,20 +156,36 @@ async fn run(parts: Arc<Mutex<Parts>>, clock: Clock, nudge: Arc<Notify>, stop: C
 
 // === impl Parts ===
 
+/// What a tick came to.
+struct Ticked {
+    /// When there is more to do.
+    next: Option<Timestamp>,
+    /// Every write up to this revision was seen.
+    seen: u64,
+}
+
 impl Parts {
+    fn new(olm: OlmV0, workload: Workload, store: Store) -> Self {
+        Self { olm, workload, store, next: None }
+    }
+
     /// Lets every part do what is due, in the order of time, until nothing is.
-    fn tick(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let mut at = now;
+    ///
+    /// A late tick begins where the last one left off, so that no part runs ahead of another.
+    fn tick(&mut self, now: Timestamp) -> Ticked {
+        let mut at = self.next.map_or(now, |next| next.min(now));
         loop {
-            let before = self.store.revision();
+            let seen = self.store.revision();
             let olm = Machine::tick(&mut self.olm, at);
             let workload = Machine::tick(&mut self.workload, at);
-            let next = [olm, workload].into_iter().flatten().min();
-            let is_quiet = self.store.revision() == before;
-            match next {
-                Some(next) if next <= now => at = next.max(at.min(now)),
-                _ if is_quiet => return next,
-                _ => {}
+            if self.store.revision() != seen {
+                // What one part has written the others have still to see.
+                continue;
+            }
+            self.next = [olm, workload].into_iter().flatten().min();
+            match self.next {
+                Some(next) if next <= now => at = next.max(at),
+                next => return Ticked { next, seen },
             }
         }
     }

@@ -38,6 +38,7 @@ mod bundle;
 mod catalog_source;
 mod changes;
 mod csv;
+mod deployments;
 mod install_plan;
 pub(crate) mod objects;
 mod operator_condition;
@@ -46,6 +47,8 @@ mod phase;
 pub(crate) mod queue;
 mod resolution;
 mod resolver;
+#[cfg(test)]
+mod scenarios;
 mod settled;
 mod subscription;
 mod timing;

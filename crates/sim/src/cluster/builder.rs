@@ -132,6 +132,7 @@ impl Builder {
     /// Makes the cluster. It stands still until it is started or moved by hand.
     pub fn build(self) -> Result<SimCluster, ApiError> {
         let api = ApiServer::with_limits(self.clock.clone(), self.limits);
+        api.set_version(&self.settings.kube_version);
         let store = api.store();
         let now = self.clock.now();
         self.make_namespaces(store)?;
@@ -149,7 +150,7 @@ impl Builder {
         Ok(SimCluster {
             uid: cluster_uid(store),
             name: self.name,
-            parts: Arc::new(Mutex::new(Parts { olm, workload, store: store.clone() })),
+            parts: Arc::new(Mutex::new(Parts::new(olm, workload, store.clone()))),
             api,
             clock: self.clock,
             nudge: Arc::new(Notify::new()),

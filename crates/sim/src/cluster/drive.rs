@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wavelift_catalog::{Catalog, Fbc, Limits};
 use wavelift_runtime::{Clock, clock::Hand};
 
-use super::{Builder, SimCluster};
+use super::{Approval, Builder, Operator, SimCluster};
 use crate::{
     apiserver::{Gk, Subresource, gk},
     olm_v0::{
@@ -48,6 +48,12 @@ impl Driver {
     pub(crate) fn pass(&self, seconds: u64) {
         let limit = after(self.now(), Duration::from_secs(seconds));
         while self.step(limit) {}
+    }
+
+    /// Moves the clock in one jump, as if nobody had looked for so long.
+    pub(crate) fn jump(&self, seconds: u64) {
+        self.hand.advance(Duration::from_secs(seconds));
+        self.cluster.tick();
     }
 
     /// Goes on until something holds, at most so long; panics with `what` when it never does.
@@ -113,6 +119,46 @@ impl Driver {
     }
 }
 
+/// A Manual subscription in namespace `ops` to a package of the catalog `cat` there.
+pub(crate) fn operator(package: &str, installed: Option<&str>) -> Operator {
+    Operator {
+        namespace: "ops".to_owned(),
+        package: package.to_owned(),
+        channel: "stable".to_owned(),
+        source: ("ops".to_owned(), "cat".to_owned()),
+        installed: installed.map(str::to_owned),
+        approval: Approval::Manual,
+    }
+}
+
+/// Tea 1.0.0 is installed, 1.1.0 and 1.2.0 follow one after the other.
+pub(crate) fn tea(builder: Builder) -> Builder {
+    let chain = catalog(
+        "tea",
+        &[
+            ("1.0.0", json!({})),
+            ("1.1.0", json!({ "replaces": "tea.v1.0.0" })),
+            ("1.2.0", json!({ "replaces": "tea.v1.1.0" })),
+        ],
+    );
+    builder.catalog("ops", "cat", chain).operator(operator("tea", Some("tea.v1.0.0")))
+}
+
+/// Tea 1.0.0 and 1.1.0, of which the package and the first bundle are deprecated.
+pub(crate) fn deprecated_tea() -> Arc<Catalog> {
+    let entries = [("1.0.0", json!({})), ("1.1.0", json!({ "replaces": "tea.v1.0.0" }))];
+    let mut text = blobs(&[("tea", &entries)]);
+    let said = json!({ "schema": "olm.deprecations", "package": "tea", "entries": [
+        { "reference": { "schema": "olm.package" }, "message": "drink coffee" },
+        {
+            "reference": { "schema": "olm.bundle", "name": "tea.v1.0.0" },
+            "message": "old leaves",
+        },
+    ] });
+    text.push_str(&said.to_string());
+    parsed(&text)
+}
+
 /// A catalog of one package `tea` with channel `stable`; each entry is a version with what else is
 /// to be said of it, e.g. `("1.1.0", json!({ "replaces": "tea.v1.0.0" }))`.
 pub(crate) fn catalog(package: &str, entries: &[(&str, Value)]) -> Arc<Catalog> {
@@ -121,6 +167,16 @@ pub(crate) fn catalog(package: &str, entries: &[(&str, Value)]) -> Arc<Catalog> 
 
 /// A catalog of some packages. `minKubeVersion` and `properties` of an entry go to its bundle.
 pub(crate) fn catalog_of(packages: &[(&str, &[(&str, Value)])]) -> Arc<Catalog> {
+    parsed(&blobs(packages))
+}
+
+fn parsed(text: &str) -> Arc<Catalog> {
+    let limits = Limits::default();
+    let fbc = Fbc::parse("catalog.json", text.as_bytes(), &limits).unwrap();
+    Arc::new(Catalog::from_fbc(fbc, &limits).unwrap())
+}
+
+fn blobs(packages: &[(&str, &[(&str, Value)])]) -> String {
     let mut text = String::new();
     for (package, entries) in packages {
         let name = |version: &str| format!("{package}.v{version}");
@@ -166,7 +222,5 @@ pub(crate) fn catalog_of(packages: &[(&str, &[(&str, Value)])]) -> Arc<Catalog> 
             text.push('\n');
         }
     }
-    let limits = Limits::default();
-    let fbc = Fbc::parse("catalog.json", text.as_bytes(), &limits).unwrap();
-    Arc::new(Catalog::from_fbc(fbc, &limits).unwrap())
+    text
 }

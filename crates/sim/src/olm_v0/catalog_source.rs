@@ -91,6 +91,9 @@ impl OlmV0 {
     pub(super) fn resolve_who_sees(&mut self, source: &Key) {
         for namespace in self.objects.namespaces_with(&gk::SUBSCRIPTION) {
             if namespace == source.namespace || source.namespace == self.global_namespace {
+                for subscription in self.objects.keys(&gk::SUBSCRIPTION, &namespace) {
+                    self.later(self.timing.conditions_follow, Task::Conditions(subscription));
+                }
                 self.later(self.timing.resolution, Task::Resolve(namespace));
             }
         }

@@ -32,7 +32,7 @@ impl OlmV0 {
         if change.gk == gk::SUBSCRIPTION {
             self.on_subscription(key, change.event, object, previous);
         } else if change.gk == gk::INSTALL_PLAN {
-            self.on_install_plan(key, change.event, object);
+            self.on_install_plan(&key, change.event, object);
         } else if change.gk == gk::CSV {
             self.on_csv(&key, change.event, object, previous);
         } else if change.gk == gk::DEPLOYMENT {
@@ -94,14 +94,14 @@ impl OlmV0 {
             && self.objects.get(&gk::CSV, &Key::new(&key.namespace, csv)).is_some()
     }
 
-    fn on_install_plan(&mut self, key: Key, event: ChangeKind, object: &Value) {
+    fn on_install_plan(&mut self, key: &Key, event: ChangeKind, object: &Value) {
         if event == ChangeKind::Deleted {
-            self.runs.remove(&key);
+            self.runs.remove(key);
             self.later(self.timing.resolution, Task::Resolve(key.namespace.clone()));
         } else {
             let delay = match text(object, "/status/phase") {
                 "" => self.timing.plan_planned,
-                _ if self.runs.contains_key(&key) => self.timing.step_retry,
+                _ if self.runs.contains_key(key) => self.timing.step_retry,
                 _ => self.timing.plan_starts,
             };
             self.later(delay, Task::InstallPlan(key.clone()));

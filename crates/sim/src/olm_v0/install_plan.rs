@@ -65,12 +65,12 @@ enum Stage {
 
 impl Run {
     /// A plan with these moves that has no status yet.
-    pub(super) fn planned(moves: Vec<Resolved>, referrers: Vec<(Key, String)>) -> Self {
+    pub(super) fn planned(moves: &[Resolved], referrers: Vec<(Key, String)>) -> Self {
         let namespace = referrers.first().map_or("", |(key, _)| key.namespace.as_str()).to_owned();
         let mut sources: Vec<String> =
             moves.iter().map(|resolved| resolved.bundle.source.1.clone()).collect();
         sources.dedup();
-        Self { referrers, steps: steps(&namespace, &moves), sources, ..Self::default() }
+        Self { referrers, steps: steps(&namespace, moves), sources, ..Self::default() }
     }
 }
 

@@ -49,7 +49,7 @@ impl OlmV0 {
             Answer::Failed(failure) => self.report(namespace, &subscriptions, &failure),
             Answer::Moves(moves) => {
                 self.failing.remove(namespace);
-                self.make_plan(namespace, &subscriptions, moves);
+                self.make_plan(namespace, &subscriptions, &moves);
             }
         }
     }
@@ -92,7 +92,7 @@ impl OlmV0 {
         }
     }
 
-    fn make_plan(&mut self, namespace: &str, subscriptions: &[Arc<Value>], moves: Vec<Resolved>) {
+    fn make_plan(&mut self, namespace: &str, subscriptions: &[Arc<Value>], moves: &[Resolved]) {
         let now = stamp(self.now);
         for subscription in subscriptions {
             self.objects.modify_status(&gk::SUBSCRIPTION, &key_of(subscription), |subscription| {

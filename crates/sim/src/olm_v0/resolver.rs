@@ -53,7 +53,7 @@ impl OlmV0 {
         };
         let csvs = self.objects.list(&gk::CSV, namespace);
         let request = self.request(namespace, subscriptions, &csvs);
-        match wavelift_catalog::OlmV0::default().next(&catalogs, &request) {
+        match wavelift_catalog::OlmV0.next(&catalogs, &request) {
             Ok(Next::Stays) => Answer::Moves(Vec::new()),
             Ok(Next::Moves(moves)) => Answer::Moves(
                 moves.iter().filter_map(|step| resolved(&catalogs, step, subscriptions)).collect(),
@@ -95,7 +95,7 @@ impl OlmV0 {
         let forward = self.fail_forward(namespace) == FailForward::On;
         let unreferenced = csvs.iter().filter(|csv| {
             let replaced = text(csv, "/status/phase") == "Replacing";
-            !referenced.contains(text(csv, "/metadata/name")) && !(forward && replaced)
+            !(referenced.contains(text(csv, "/metadata/name")) || forward && replaced)
         });
         Request {
             namespace: namespace.to_owned(),

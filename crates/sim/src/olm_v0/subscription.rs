@@ -64,6 +64,7 @@ impl OlmV0 {
         let is_pending = text(&subscription, "/status/state") == "UpgradePending";
         let is_new = condition(&subscription, "CatalogSourcesUnhealthy").is_none();
         let health = self.catalog_health(&key.namespace);
+        let deprecations = self.deprecations(&subscription);
         let now = stamp(self.now);
         self.objects.modify_status(&gk::SUBSCRIPTION, key, |subscription| {
             let reason = if is_new { "CatalogSourcesAdded" } else { "AllCatalogSourcesHealthy" };
@@ -75,6 +76,10 @@ impl OlmV0 {
             let missing = ["True", "ReferencedInstallPlanNotFound", ""];
             say(subscription, "InstallPlanMissing", is_missing.then_some(missing), &now);
             say_about_plan(subscription, plan.as_deref(), &now);
+            for (kind, message) in &deprecations {
+                let told = message.as_deref().map(|message| ["True", "", message]);
+                say(subscription, kind, told, &now);
+            }
             if is_missing && !was_missing && is_pending {
                 // What waited for a plan that is gone asks for another one.
                 for field in ["state", "currentCSV", "installPlanRef", "installplan"] {
@@ -87,6 +92,40 @@ impl OlmV0 {
         if is_new {
             self.later(self.timing.conditions_follow, Task::Conditions(key.clone()));
         }
+    }
+
+    /// What the catalog says is deprecated: the package, the channel, the installed bundle, and
+    /// all of it in one sentence.
+    fn deprecations(&self, subscription: &Value) -> [(&'static str, Option<String>); 4] {
+        let source = Key::new(
+            text(subscription, "/spec/sourceNamespace"),
+            text(subscription, "/spec/source"),
+        );
+        let served = self.catalogs.get(&source).and_then(|served| served.snapshot.as_deref());
+        let name = text(subscription, "/spec/name");
+        let package = served.and_then(|catalog| catalog.graph().packages.get(name));
+        let channel = text(subscription, "/spec/channel");
+        let bundle = text(subscription, "/status/installedCSV");
+        let said = |schema: &str, of: &str, message: Option<&String>| {
+            message.map(|message| format!("{schema}/{of}: {message}"))
+        };
+        let of_package = said("olm.package", name, package.and_then(|p| p.deprecation.as_ref()));
+        let found = package.and_then(|p| p.channels.get(channel)?.deprecation.as_ref());
+        let of_channel = said("olm.channel", channel, found);
+        let found = package.and_then(|p| p.bundles.get(bundle)?.deprecation.as_ref());
+        let of_bundle = said("olm.bundle", bundle, found);
+        let all: Vec<&str> = [&of_package, &of_channel, &of_bundle]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        let all = (!all.is_empty()).then(|| all.join("; "));
+        [
+            ("PackageDeprecated", of_package),
+            ("ChannelDeprecated", of_channel),
+            ("BundleDeprecated", of_bundle),
+            ("Deprecated", all),
+        ]
     }
 
     /// What subscriptions say of the catalog sources they see. Always good news: the real one says
@@ -177,8 +216,10 @@ pub(super) fn say(object: &mut Value, kind: &str, told: Option<[&str; 3]>, now: 
                 "message": message,
                 "lastTransitionTime": now,
             });
-            if message.is_empty() {
-                set(&mut condition, "/message", Value::Null);
+            for (field, said) in [("/reason", reason), ("/message", message)] {
+                if said.is_empty() {
+                    set(&mut condition, field, Value::Null);
+                }
             }
             match place.and_then(|place| conditions.get_mut(place)) {
                 None => conditions.push(condition),

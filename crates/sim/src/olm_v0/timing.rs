@@ -107,8 +107,8 @@ impl Default for Timing {
             unsatisfiable_after: Delay::between_ms(6_000, 50_000),
             unsatisfiable_beside_neighbour: Delay::between_ms(1_500, 4_000),
             step_retry: Delay::between_ms(2_000, 4_000),
-            step_gives_up: Duration::from_secs(60),
-            install_timeout: Duration::from_secs(300),
+            step_gives_up: Duration::from_mins(1),
+            install_timeout: Duration::from_mins(5),
         }
     }
 }

@@ -59,7 +59,8 @@ impl Bundles {
             }
             blobs.extend(names.into_iter().map(|name| self.bundle(package, name)));
         }
-        let text: String = blobs.iter().map(|blob| format!("{blob}\n")).collect();
+        let lines: Vec<String> = blobs.iter().map(Value::to_string).collect();
+        let text = lines.join("\n");
         let limits = Limits::default();
         let fbc = Fbc::parse("catalog.json", text.as_bytes(), &limits).expect("it is a catalog");
         Arc::new(Catalog::from_fbc(fbc, &limits).expect("nothing is defined twice"))

@@ -83,6 +83,11 @@ impl Metrics {
         Self::default()
     }
 
+    /// The registry itself, for collectors that are none of the kinds below.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// Registers a counter.
     pub fn counter(&self, name: &str, help: &str) -> Result<IntCounter, Error> {
         self.register(name, || IntCounter::new(name, help))
@@ -237,7 +242,8 @@ mod tests {
         assert!(metrics.counter("wavelift_test_total", "One.").is_ok());
         let twice = metrics.counter("wavelift_test_total", "Two.").unwrap_err();
         assert_eq!(twice.kind(), "register");
-        let reserved = metrics.counters("wavelift_test_x_total", "X.", ["not a label"]).unwrap_err();
+        let reserved =
+            metrics.counters("wavelift_test_x_total", "X.", ["not a label"]).unwrap_err();
         assert_eq!(reserved.kind(), "register");
     }
 

@@ -45,11 +45,11 @@ pub fn shared_dir() -> Option<PathBuf> {
     dir.is_dir().then_some(dir)
 }
 
-/// The shared data, or `None` after saying that `what` was left out.
-pub fn shared_or_skip(what: &str) -> Option<PathBuf> {
+/// The shared data, or `None` after saying that it was left out.
+pub fn shared_or_skip() -> Option<PathBuf> {
     let dir = shared_dir();
     if dir.is_none() {
-        skip(what, "set WAVELIFT_SHARED to the folder with the shared catalogs and recordings");
+        skip("real catalogs and recordings", "set WAVELIFT_SHARED to their folder");
     }
     dir
 }
@@ -59,11 +59,11 @@ pub fn kubectl() -> Option<PathBuf> {
     built("kubectl").or_else(|| on_path(&["kubectl"])).filter(|path| is_recent_kubectl(path))
 }
 
-/// `kubectl`, or `None` after saying that `what` was left out.
-pub fn kubectl_or_skip(what: &str) -> Option<PathBuf> {
+/// `kubectl`, or `None` after saying that it was left out.
+pub fn kubectl_or_skip() -> Option<PathBuf> {
     let path = kubectl();
     if path.is_none() {
-        skip(what, "put kubectl 1.30 or newer on the path, or run `cargo xtask tools`");
+        skip("kubectl", "put 1.30 or newer on the path, or run `cargo xtask tools`");
     }
     path
 }
@@ -73,22 +73,23 @@ pub fn chromium() -> Option<PathBuf> {
     on_path(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])
 }
 
-/// Chromium, or `None` after saying that `what` was left out.
-pub fn chromium_or_skip(what: &str) -> Option<PathBuf> {
+/// Chromium, or `None` after saying that it was left out.
+pub fn chromium_or_skip() -> Option<PathBuf> {
     let path = chromium();
     if path.is_none() {
-        skip(what, "install Chromium (`cargo xtask tools` does on Debian)");
+        skip("Chromium", "install it (`cargo xtask tools` does on Debian)");
     }
     path
 }
 
-/// Says once that `what` was left out and `how_to_get` it.
+/// Says once that tests with `what` were left out, and `how_to_get` it. Name the thing that is
+/// missing, not the test: many tests may miss the same thing.
 ///
 /// # Panics
 ///
 /// Where nothing may be left out.
 pub fn skip(what: &str, how_to_get: &str) {
-    let line = format!("left out: {what}; to have it, {how_to_get}");
+    let line = format!("left out: tests with {what}; to run them, {how_to_get}");
     assert!(!is_all_required(), "{line}");
     if !REPORTED.lock().insert(line.clone()) {
         return;

@@ -62,7 +62,8 @@ fn the_checks_find_what_they_look_for() {
 
 /// Whole string literals that are metric names. Names for tests of the plumbing say so.
 fn registered(files: &[File]) -> BTreeSet<String> {
-    let sources = files.iter().filter(|file| file.is_rust());
+    // What tests quote is not registered there.
+    let sources = files.iter().filter(|file| file.is_rust() && !file.name().starts_with("tests/"));
     sources
         .flat_map(|file| file.text.split('"'))
         .filter(|literal| is_metric(literal))

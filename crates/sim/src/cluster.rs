@@ -198,4 +198,6 @@ fn cluster_uid(store: &Store) -> String {
 }
 
 #[cfg(test)]
+mod real;
+#[cfg(test)]
 mod tests;

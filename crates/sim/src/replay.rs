@@ -12,7 +12,7 @@
 //! The recordings lie outside the repository; without them the test says so and passes, unless
 //! `WAVELIFT_REQUIRE_ALL` is 1.
 
-use crate::olm_v0::Timing;
+use crate::{left_out, olm_v0::Timing};
 
 mod bundles;
 mod recording;
@@ -104,24 +104,11 @@ const RECORDINGS: &[Entry] = &[
     leave("27a-", "a write by hand is lost in a race within the real operator"),
 ];
 
+/// Where the recordings lie.
+const FOLDER: &str = "recordings/olm-v0";
+
 /// Seeds with which each recording is played; each gives other delays and other falls.
 const SEEDS: std::ops::Range<u64> = 0..3;
-
-/// The folder with the recordings; nothing where they are not, and that is said.
-fn recordings_dir() -> Option<std::path::PathBuf> {
-    let shared = std::env::var_os("WAVELIFT_SHARED").map_or_else(
-        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        std::path::PathBuf::from,
-    );
-    let dir = shared.join("recordings/olm-v0");
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    let must = std::env::var("WAVELIFT_REQUIRE_ALL").is_ok_and(|value| value == "1");
-    assert!(!must, "no recordings in {}", dir.display());
-    println!("left out: recordings of a real OLM v0; WAVELIFT_SHARED says where they are");
-    None
-}
 
 /// The recordings that are there, by the start of their names.
 fn recordings(dir: &std::path::Path) -> std::collections::BTreeMap<String, std::path::PathBuf> {
@@ -139,8 +126,8 @@ fn recordings(dir: &std::path::Path) -> std::collections::BTreeMap<String, std::
 
 #[test]
 fn every_recording_is_in_the_table() {
-    let Some(dir) = recordings_dir() else { return };
-    let there: Vec<String> = recordings(&dir).into_keys().collect();
+    let Some(shared) = left_out::shared(FOLDER) else { return };
+    let there: Vec<String> = recordings(&shared.join(FOLDER)).into_keys().collect();
     let mut known: Vec<String> = RECORDINGS.iter().map(|entry| entry.name.to_owned()).collect();
     known.sort();
     assert_eq!(there, known);
@@ -148,8 +135,8 @@ fn every_recording_is_in_the_table() {
 
 #[test]
 fn the_simulation_does_what_the_recorded_operator_did() {
-    let Some(dir) = recordings_dir() else { return };
-    let there = recordings(&dir);
+    let Some(shared) = left_out::shared(FOLDER) else { return };
+    let there = recordings(&shared.join(FOLDER));
     let mut wrong = Vec::new();
     for Entry { name, treatment } in RECORDINGS {
         let (pace, freedom) = match treatment {

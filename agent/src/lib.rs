@@ -1,1 +1,24 @@
-//! Placeholder.
+//! The agent of one managed cluster: sees what is installed, carries out what it was given, and
+//! keeps going when its hub is gone.
+//!
+//! Everything it decides rests on two things that outlive it: what the cluster shows, and the
+//! local ClusterUpgrades. It can be killed at any moment.
+
+mod agent;
+pub mod catalogs;
+pub mod checks;
+pub mod config;
+pub mod drivers;
+pub mod inventory;
+pub mod journal;
+pub mod link;
+pub mod metrics;
+pub mod mirror;
+pub mod objects;
+mod query;
+pub mod upgrade;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::agent::{AgentOptions, Error, HubOptions, Timings, run};

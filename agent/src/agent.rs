@@ -1,0 +1,504 @@
+//! The agent's one loop: the hub's wishes, the cluster's changes, and the time.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use backon::{ExponentialBuilder, Retryable as _};
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use rustls::ClientConfig;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+use wavelift_core::{
+    fence::Term,
+    ids::{ClusterName, Namespace},
+    plan::Plan,
+};
+use wavelift_runtime::{
+    Clock,
+    admin::{Part, Readiness},
+    metrics,
+    telemetry::chain,
+};
+
+use crate::{
+    catalogs::CatalogReader,
+    drivers::olm_v0,
+    inventory::Current,
+    journal::{self, Journal, Start},
+    link::{
+        self, AgentReport, CheckReport, CheckRequest, HubAddress, HubCommand, LinkHandle, Query,
+    },
+    metrics::Metrics,
+    mirror::Mirror,
+    query,
+    upgrade::{Executor, Seen, Settings, Wake, signed},
+};
+
+/// From one look at the cluster's versions to the next, at least, in real time: they change once
+/// in weeks.
+const VERSIONS_PERIOD: Duration = Duration::from_secs(30);
+/// From a pass that failed to the next, in real time.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Why the agent ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The metrics could not be registered.
+    #[error("metrics")]
+    Metrics(#[from] crate::metrics::Error),
+}
+
+/// What an agent is made of.
+pub struct AgentOptions {
+    /// The cluster's API server.
+    pub client: Client,
+    /// The cluster's name on the hub.
+    pub cluster: ClusterName,
+    /// The agent's namespace, where its ClusterUpgrades are.
+    pub namespace: Namespace,
+    /// The clock that upgrades go by.
+    pub clock: Clock,
+    /// The hub; `None` for a cluster on its own.
+    pub hub: Option<HubOptions>,
+    /// What the catalogs serve.
+    pub catalogs: Arc<dyn CatalogReader>,
+    /// How long things may take.
+    pub timings: Timings,
+    /// Where metrics are registered: one registry an agent.
+    pub metrics: metrics::Metrics,
+    /// What must hold for the process to be ready.
+    pub readiness: Readiness,
+    /// The namespaces whose catalogs every other one sees.
+    pub global_catalog_namespaces: Vec<String>,
+}
+
+/// Where the hub is and how to be known there.
+#[derive(Debug, Clone)]
+pub struct HubOptions {
+    /// A DNS name or an IP address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The name that the hub's certificate must bear.
+    pub server_name: String,
+    /// The agent's certificate and the hub's CA; may change at any time.
+    pub tls: watch::Receiver<Arc<ClientConfig>>,
+}
+
+/// How long things may take; all of it in the clock's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timings {
+    /// The driver's.
+    pub driver: olm_v0::Timings,
+    /// From one check of a held cluster to the next.
+    pub recheck: SignedDuration,
+    /// How long a changed plan must stay changed before it counts.
+    pub settle: SignedDuration,
+    /// From one write of a mere percent to the next.
+    pub percent_period: SignedDuration,
+    /// From one announcement of the inventory to the next, until the hub says otherwise.
+    pub inventory_period: SignedDuration,
+}
+
+/// Runs the agent until `shutdown`.
+pub async fn run(options: AgentOptions, shutdown: CancellationToken) -> Result<(), Error> {
+    let metrics = Metrics::register(&options.metrics)?;
+    let ready = options.readiness.part("cluster", "first look under way");
+    let journal = Journal::new(&options.client, &options.namespace);
+    let begun = tokio::select! {
+        start = begin(&journal) => start,
+        () = shutdown.cancelled() => return Ok(()),
+    };
+    info!(cluster = %options.cluster, boot = begun.boot, term = %begun.term, "agent starts");
+    let mut current = Current::default();
+    current.read_versions(&options.client).await;
+    let (link, commands) = connect(&options, &metrics, begun, &current, &shutdown);
+    let mirror = Mirror::start(&options.client, options.namespace.as_str());
+    let executor = Executor::new(
+        options.client.clone(),
+        options.clock.clone(),
+        settings(&options),
+        journal.clone(),
+        begun.boot,
+        metrics.clone(),
+    )
+    .with_link(link.clone());
+    let agent = Agent {
+        period: options.timings.inventory_period,
+        versions_read: Instant::now(),
+        announced: None,
+        announce_at: None,
+        is_ready: false,
+        wake: Wake::default(),
+        retry: None,
+        options,
+        ready,
+        journal,
+        current,
+        link,
+        mirror,
+        executor,
+        metrics,
+    };
+    agent.run(commands, shutdown).await;
+    Ok(())
+}
+
+struct Agent {
+    options: AgentOptions,
+    ready: Part,
+    journal: Journal,
+    current: Current,
+    link: Option<LinkHandle>,
+    mirror: Mirror,
+    executor: Executor,
+    metrics: Metrics,
+    /// From one announcement to the next.
+    period: SignedDuration,
+    versions_read: Instant,
+    /// The digest that the hub was told, and when.
+    announced: Option<(String, Timestamp)>,
+    announce_at: Option<Timestamp>,
+    is_ready: bool,
+    wake: Wake,
+    retry: Option<tokio::time::Instant>,
+}
+
+/// Reads what the life before this one left; waits for the API server as long as it takes.
+async fn begin(journal: &Journal) -> Start {
+    let patience = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_secs(15))
+        .with_jitter()
+        .without_max_times();
+    let told = |error: &journal::Error, after: Duration| {
+        warn!(error = %chain(error), ?after, "the API server is not there yet");
+    };
+    let start = (|| journal.start()).retry(patience).notify(told).await;
+    start.unwrap_or_default()
+}
+
+fn connect(
+    options: &AgentOptions,
+    metrics: &Metrics,
+    begun: Start,
+    current: &Current,
+    shutdown: &CancellationToken,
+) -> (Option<LinkHandle>, Option<mpsc::Receiver<HubCommand>>) {
+    let Some(hub) = &options.hub else { return (None, None) };
+    let address =
+        HubAddress { host: hub.host.clone(), port: hub.port, server_name: hub.server_name.clone() };
+    let version = env!("CARGO_PKG_VERSION");
+    let mut settings = link::Settings::new(address, options.cluster.clone(), version, begun.boot);
+    settings.highest_term = begun.term;
+    current.kube_version().unwrap_or_default().clone_into(&mut settings.kube_version);
+    let (handle, commands) =
+        link::spawn(settings, hub.tls.clone(), metrics.link.clone(), shutdown.child_token());
+    (Some(handle), Some(commands))
+}
+
+fn settings(options: &AgentOptions) -> Settings {
+    let timings = options.timings;
+    Settings {
+        cluster: options.cluster.clone(),
+        global_namespaces: options.global_catalog_namespaces.clone(),
+        driver: timings.driver,
+        recheck: timings.recheck,
+        settle: timings.settle,
+        percent_period: timings.percent_period,
+    }
+}
+
+// === impl Agent ===
+
+impl Agent {
+    async fn run(
+        mut self,
+        mut commands: Option<mpsc::Receiver<HubCommand>>,
+        shutdown: CancellationToken,
+    ) {
+        let mut changes = self.mirror.changes();
+        let clock = self.options.clock.clone();
+        loop {
+            let at = self.wake.0.into_iter().chain(self.announce_at).min();
+            let retry = self.retry;
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                command = next(&mut commands) => match command {
+                    Some(command) => self.obey(command).await,
+                    None => commands = None,
+                },
+                // The mirror outlives the loop.
+                _ = changes.changed() => {}
+                () = sleep(&clock, at) => {}
+                () = sleep_real(retry) => {}
+            }
+            changes.mark_unchanged();
+            self.look().await;
+        }
+        info!(cluster = %self.options.cluster, "agent ends");
+    }
+
+    /// Looks at the cluster and does what is due.
+    async fn look(&mut self) {
+        if !self.mirror.is_settled() {
+            return;
+        }
+        if self.versions_read.elapsed() >= VERSIONS_PERIOD {
+            self.versions_read = Instant::now();
+            self.current.read_versions(&self.options.client).await;
+        }
+        self.current.refresh(&self.mirror, &*self.options.catalogs).await;
+        if !self.is_ready {
+            self.is_ready = true;
+            self.ready.set_ready();
+        }
+        self.announce();
+        let seen = Seen { mirror: &self.mirror, current: &self.current };
+        match self.executor.pass(seen).await {
+            Ok(wake) => {
+                self.wake = wake;
+                self.retry = None;
+            }
+            Err(error) => {
+                warn!(error = %chain(&error), "a pass was not finished");
+                self.wake = Wake::default();
+                self.retry = Some(tokio::time::Instant::now() + RETRY);
+            }
+        }
+    }
+
+    /// Tells the hub the inventory's digest when it is another one, at most once in a period.
+    fn announce(&mut self) {
+        self.announce_at = None;
+        if self.current.digest.is_empty() || self.link.is_none() {
+            return;
+        }
+        let now = self.options.clock.now();
+        if let Some((told, at)) = &self.announced {
+            if *told == self.current.digest {
+                return;
+            }
+            let due = olm_v0::decide::later(*at, self.period);
+            if now < due {
+                self.announce_at = Some(due);
+                return;
+            }
+        }
+        let digest = self.current.digest.clone();
+        if self.send(AgentReport::InventoryDigest(digest.clone())) {
+            self.announced = Some((digest, now));
+        }
+    }
+
+    /// Never waits: what does not fit is asked for again, or said again at the next session.
+    fn send(&self, report: AgentReport) -> bool {
+        let Some(link) = &self.link else { return false };
+        let sent = link.try_send(report);
+        if let Err(error) = &sent {
+            debug!(%error, "not sent");
+        }
+        sent.is_ok()
+    }
+
+    fn highest_term(&self) -> Term {
+        self.link.as_ref().map(LinkHandle::highest_term).unwrap_or_default()
+    }
+
+    async fn obey(&mut self, command: HubCommand) {
+        let highest = self.highest_term();
+        match command {
+            HubCommand::Connected(welcome) => {
+                self.period = signed(welcome.inventory_period);
+                self.announced = None;
+            }
+            HubCommand::InventoryRequest { digest } => self.give_inventory(&digest),
+            HubCommand::CatalogRequest { digest } => self.give_catalog(digest),
+            HubCommand::Assign(assignment) => {
+                let journal = &self.journal;
+                let done = retried(|| journal.assign(&assignment, highest)).await;
+                self.noted("assignment", done);
+            }
+            HubCommand::Control(control) => {
+                let journal = &self.journal;
+                let done = retried(|| journal.control(&control, highest)).await;
+                self.noted("control", done);
+            }
+            HubCommand::Check(request) => self.check(request).await,
+            HubCommand::Query(query) => self.answer(query).await,
+            HubCommand::Acknowledged { upgrade, fence, revision } => {
+                let journal = &self.journal;
+                let done = retried(|| journal.acknowledge(&upgrade, &fence, revision)).await;
+                self.executor.acknowledged(upgrade.name.as_str());
+                self.noted("acknowledgement", done);
+            }
+        }
+    }
+
+    fn noted(&self, what: &str, done: Result<(), journal::Error>) {
+        match done {
+            Ok(()) => {}
+            Err(error @ journal::Error::Refused(_)) => {
+                warn!(error = %chain(&error), kind = error.kind(), "{what} of the hub");
+                self.metrics.refused(error.kind());
+            }
+            Err(
+                error @ (journal::Error::List(_)
+                | journal::Error::Read { .. }
+                | journal::Error::Write { .. }),
+            ) => warn!(error = %chain(&error), "{what} of the hub was not written down"),
+        }
+    }
+
+    fn give_inventory(&mut self, asked: &str) {
+        let digest = self.current.digest.clone();
+        if digest != asked {
+            // It has changed since: the new one is told first, and asked for.
+            self.announced = None;
+            return;
+        }
+        match serde_json::to_vec(&self.current.inventory) {
+            Ok(json) => {
+                self.send(AgentReport::Inventory { digest, content: Bytes::from(json) });
+            }
+            Err(error) => warn!(%error, "the inventory cannot be written as JSON"),
+        }
+    }
+
+    fn give_catalog(&self, digest: String) {
+        match self.current.by_digest(&digest) {
+            Some(catalog) => {
+                let content = Bytes::from(catalog.graph().to_canonical_json());
+                self.send(AgentReport::Catalog { digest, content });
+            }
+            None => warn!(digest, "the hub asks for a catalog that is not here any more"),
+        }
+    }
+
+    async fn check(&self, request: CheckRequest) {
+        let CheckRequest { request_id, fence, spec_json, .. } = request;
+        let plan = match plan(&spec_json) {
+            Ok(plan) => plan,
+            Err(why) => {
+                warn!(why, "a check request of the hub is not valid");
+                self.metrics.refused("invalid");
+                return;
+            }
+        };
+        let seen = Seen { mirror: &self.mirror, current: &self.current };
+        let findings = self.executor.check(&plan, seen).await;
+        match serde_json::to_vec(&findings) {
+            Ok(json) => {
+                let results_json = Bytes::from(json);
+                let report = CheckReport { request_id, fence, results_json };
+                self.send(AgentReport::CheckReport(report));
+            }
+            Err(error) => warn!(%error, "check results cannot be written as JSON"),
+        }
+    }
+
+    async fn answer(&self, query: Query) {
+        let result = query::answer(&query, &self.journal, &self.current).await;
+        self.send(AgentReport::QueryAnswer { id: query.id, result });
+    }
+}
+
+fn plan(spec_json: &[u8]) -> Result<Plan, String> {
+    let spec: wavelift_api::ClusterUpgradeSpec =
+        serde_json::from_slice(spec_json).map_err(|error| error.to_string())?;
+    let plan = spec.plan.ok_or("it has no plan")?;
+    Plan::try_from(&plan).map_err(|error| error.to_string())
+}
+
+/// Tries a write a few times; a refusal is final.
+async fn retried<F>(mut act: impl FnMut() -> F) -> Result<(), journal::Error>
+where
+    F: Future<Output = Result<(), journal::Error>>,
+{
+    let patience = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_times(5)
+        .with_jitter();
+    let is_transient = |error: &journal::Error| !matches!(error, journal::Error::Refused(_));
+    (|| act()).retry(patience).when(is_transient).await
+}
+
+async fn next(commands: &mut Option<mpsc::Receiver<HubCommand>>) -> Option<HubCommand> {
+    match commands {
+        Some(commands) => commands.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep(clock: &Clock, at: Option<Timestamp>) {
+    match at {
+        Some(at) => clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_real(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+// === impl Error ===
+
+impl Error {
+    /// The kind, for metrics and events.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Metrics(error) => error.kind(),
+        }
+    }
+}
+
+// === impl AgentOptions ===
+
+impl AgentOptions {
+    /// An agent with no hub that knows no catalog's content, in namespace `wavelift-agent`.
+    pub fn new(client: Client, cluster: ClusterName, clock: Clock) -> Self {
+        let settings = Settings::default();
+        Self {
+            client,
+            cluster,
+            namespace: Namespace::try_from("wavelift-agent").expect("a label"),
+            clock,
+            hub: None,
+            catalogs: Arc::new(crate::catalogs::Shared::new()),
+            timings: Timings::default(),
+            metrics: metrics::Metrics::new(),
+            readiness: Readiness::new(),
+            global_catalog_namespaces: settings.global_namespaces,
+        }
+    }
+}
+
+// === impl Timings ===
+
+impl Default for Timings {
+    fn default() -> Self {
+        let settings = Settings::default();
+        Self {
+            driver: settings.driver,
+            recheck: settings.recheck,
+            settle: settings.settle,
+            percent_period: settings.percent_period,
+            inventory_period: SignedDuration::from_mins(1),
+        }
+    }
+}
+
+impl fmt::Debug for AgentOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentOptions").field("cluster", &self.cluster).finish_non_exhaustive()
+    }
+}

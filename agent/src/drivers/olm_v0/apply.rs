@@ -1,0 +1,180 @@
+//! The driver's effects, all of them: three kinds of writes, each guarded by the version that the
+//! decision was made on.
+
+use std::fmt;
+
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Preconditions},
+};
+use serde_json::{Value, json};
+use tracing::info;
+use wavelift_api::labels;
+use wavelift_runtime::ssa::{self, FieldManager};
+
+use super::decide::{Action, DeleteReason, Hold};
+use crate::{
+    mirror::{Mirror, NamespaceMirror},
+    objects::{self, InstallPlan, Subscription},
+};
+
+/// Under which name the agent writes.
+pub const MANAGER: FieldManager = FieldManager(labels::MANAGER_AGENT);
+
+/// What became of an action.
+#[derive(Debug)]
+pub enum Applied {
+    /// Carried out.
+    Done,
+    /// What it was decided on has changed: observe again.
+    Stale,
+    /// The API server refused it, with its words.
+    Refused(String),
+}
+
+/// Where an action takes effect.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// The cluster.
+    pub client: &'a Client,
+    /// What is told of our own writes, before the watches tell it.
+    pub mirror: &'a Mirror,
+    /// The step's namespace.
+    pub namespace: &'a str,
+    /// The upgrade in whose name this is done, `<namespace>/<name>`.
+    pub holder: &'a str,
+}
+
+/// Carries an action out.
+pub async fn apply(action: &Action, target: Target<'_>, watched: &NamespaceMirror) -> Applied {
+    match action {
+        Action::Hold(holds) => hold(holds, target).await,
+        Action::DeletePlan { name, uid, resource_version, why } => {
+            delete(name, uid, resource_version, *why, target).await
+        }
+        Action::Approve { name, resource_version } => {
+            approve(name, resource_version, target, watched).await
+        }
+        Action::Wait(_) | Action::Done | Action::Fail(_) => Applied::Done,
+    }
+}
+
+/// Makes Subscriptions Manual and writes down what they were.
+pub async fn hold(holds: &[Hold], target: Target<'_>) -> Applied {
+    for hold in holds {
+        let mut annotations = json!({ labels::HELD_BY: target.holder });
+        if let Some(before) = &hold.before {
+            annotations[labels::APPROVAL_BEFORE] = json!(before);
+        }
+        let patch = json!({
+            "metadata": {
+                "resourceVersion": hold.resource_version,
+                "annotations": annotations,
+            },
+            "spec": {"installPlanApproval": "Manual"},
+        });
+        info!(namespace = hold.namespace, subscription = hold.name, "made Manual");
+        match patch_subscription(&hold.namespace, &hold.name, &patch, target).await {
+            Applied::Done => {}
+            other @ (Applied::Stale | Applied::Refused(_)) => return other,
+        }
+    }
+    Applied::Done
+}
+
+/// Gives a Subscription back what its approval was.
+pub async fn restore(subscription: &Subscription, target: Target<'_>) -> Applied {
+    let Some(before) = objects::annotation(subscription, labels::APPROVAL_BEFORE) else {
+        return Applied::Done;
+    };
+    let patch = json!({
+        "metadata": {
+            "resourceVersion": objects::version(subscription),
+            "annotations": {labels::HELD_BY: null, labels::APPROVAL_BEFORE: null},
+        },
+        "spec": {"installPlanApproval": before},
+    });
+    let (namespace, name) = (objects::namespace(subscription), objects::name(subscription));
+    info!(namespace, subscription = name, approval = before, "approval given back");
+    patch_subscription(namespace, name, &patch, target).await
+}
+
+async fn patch_subscription(
+    namespace: &str,
+    name: &str,
+    patch: &Value,
+    target: Target<'_>,
+) -> Applied {
+    let api: Api<Subscription> = Api::namespaced(target.client.clone(), namespace);
+    match MANAGER.merge(&api, name, patch).await {
+        Ok(written) => {
+            target.mirror.subscriptions.assume(written);
+            Applied::Done
+        }
+        Err(error) => Applied::from(error),
+    }
+}
+
+async fn approve(
+    name: &str,
+    resource_version: &str,
+    target: Target<'_>,
+    watched: &NamespaceMirror,
+) -> Applied {
+    let api: Api<InstallPlan> = Api::namespaced(target.client.clone(), target.namespace);
+    let patch = json!({
+        "metadata": {"resourceVersion": resource_version},
+        "spec": {"approved": true},
+    });
+    match MANAGER.merge(&api, name, &patch).await {
+        Ok(written) => {
+            info!(namespace = target.namespace, install_plan = name, "approved");
+            watched.install_plans.assume(written);
+            Applied::Done
+        }
+        Err(error) => Applied::from(error),
+    }
+}
+
+async fn delete(
+    name: &str,
+    uid: &str,
+    resource_version: &str,
+    why: DeleteReason,
+    target: Target<'_>,
+) -> Applied {
+    let api: Api<InstallPlan> = Api::namespaced(target.client.clone(), target.namespace);
+    let preconditions = Preconditions {
+        uid: Some(uid.to_owned()),
+        resource_version: Some(resource_version.to_owned()),
+    };
+    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+    match api.delete(name, &params).await {
+        Ok(_) => {
+            info!(namespace = target.namespace, install_plan = name, ?why, "deleted");
+            Applied::Done
+        }
+        Err(error) => Applied::from(ssa::Error::new(name, error)),
+    }
+}
+
+impl From<ssa::Error> for Applied {
+    fn from(error: ssa::Error) -> Self {
+        match error {
+            ssa::Error::Stale(_) | ssa::Error::NotFound(_) => Self::Stale,
+            ssa::Error::Owned { .. }
+            | ssa::Error::Exists(_)
+            | ssa::Error::Invalid { .. }
+            | ssa::Error::Forbidden { .. }
+            | ssa::Error::Api { .. } => {
+                Self::Refused(wavelift_runtime::telemetry::chain(&error).to_string())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("holder", &self.holder).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,546 @@
+//! From a step, what is observed and what is remembered to one action.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use wavelift_api::labels;
+use wavelift_core::{
+    insight::Insight,
+    plan::Step,
+    progress::{self, Milestone},
+};
+
+use super::{
+    explain,
+    failure::{Failure, Reason},
+    follow,
+    observe::Observed,
+};
+use crate::objects::{self, Csv, InstallPlan, Subscription};
+
+/// How long things may take, all of it in the clock's time, and how often they are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timings {
+    /// From the step's begin to the InstallPlan that can be approved.
+    pub plan_deadline: SignedDuration,
+    /// From the approval to the end.
+    pub step_deadline: SignedDuration,
+    /// How long the result must hold.
+    pub stable: SignedDuration,
+    /// After this long an upgrade is called slow.
+    pub slow: SignedDuration,
+    /// From one refresh of a plan with another set to the next.
+    pub refresh_spacing: SignedDuration,
+    /// How often a plan with another set is refreshed.
+    pub refreshes_max: u32,
+    /// How often Subscriptions are made Manual again.
+    pub holds_max: u32,
+}
+
+/// What a step goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// How long and how often.
+    pub timings: Timings,
+    /// What is asked for right before an approval.
+    pub gates: Gates,
+}
+
+/// What is asked for right before an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gates {
+    /// Catalogs READY, installed version healthy, operator upgradeable.
+    Closed,
+    /// Nothing: the user said to go on whatever the checks find.
+    Open,
+}
+
+/// What is remembered from one decision to the next. All of it may be lost: what matters is on
+/// the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// When the step was first looked at.
+    pub since: Option<Timestamp>,
+    /// When its InstallPlan was first seen to be approved.
+    pub approved_at: Option<Timestamp>,
+    /// Since when the result holds.
+    pub stable_since: Option<Timestamp>,
+    /// How often a plan with another set was refreshed.
+    pub refreshes: u32,
+    /// When that was last done.
+    pub refreshed_at: Option<Timestamp>,
+    /// How often Subscriptions were made Manual.
+    pub holds: u32,
+    /// The most percent shown so far.
+    pub percent: u8,
+    /// Since when each finding holds.
+    pub findings: BTreeMap<String, Timestamp>,
+    /// What the API server last refused, until something succeeds.
+    pub refused: Option<String>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Make these Subscriptions Manual.
+    Hold(Vec<Hold>),
+    /// Delete an InstallPlan that has not run.
+    DeletePlan {
+        /// Its name.
+        name: String,
+        /// Only this one,
+        uid: String,
+        /// and only as it was seen.
+        resource_version: String,
+        /// Why.
+        why: DeleteReason,
+    },
+    /// Approve an InstallPlan.
+    Approve {
+        /// Its name.
+        name: String,
+        /// Only as it was seen.
+        resource_version: String,
+    },
+    /// Nothing, for now.
+    Wait(Waiting),
+    /// The step stands.
+    Done,
+    /// The step ended short of its CSVs.
+    Fail(Failure),
+}
+
+/// A Subscription that is to be made Manual.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Only as it was seen.
+    pub resource_version: String,
+    /// What `installPlanApproval` was, unless that is written down already.
+    pub before: Option<String>,
+}
+
+/// Why an InstallPlan is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeleteReason {
+    /// It has another set of CSVs: OLM makes a fresh one.
+    Refresh,
+    /// A newer one took its place; approved by mistake it would still run.
+    Superseded,
+}
+
+/// What a step waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// The InstallPlan.
+    Plan,
+    /// Something that must hold before the approval.
+    Gate,
+    /// OLM.
+    Install,
+    /// The result to hold.
+    Stability,
+}
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What is to be done.
+    pub action: Action,
+    /// What is to be remembered.
+    pub memory: Memory,
+    /// Of the step; never goes back.
+    pub percent: u8,
+    /// What is going on, for people.
+    pub message: String,
+    /// The InstallPlan that is followed.
+    pub install_plan: Option<String>,
+    /// What a person should know.
+    pub insights: Vec<Insight>,
+    /// When to decide again though nothing changed.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// What a part of the decision comes to.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) action: Action,
+    pub(super) milestone: Milestone,
+    pub(super) parts: (u32, u32),
+    pub(super) message: String,
+    pub(super) install_plan: Option<String>,
+    pub(super) wake_at: Option<Timestamp>,
+}
+
+/// A step beside what is observed of it.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    pub(super) step: &'a Step,
+    pub(super) observed: &'a Observed,
+}
+
+/// Decides what a step needs now.
+pub fn decide(
+    step: &Step,
+    observed: &Observed,
+    memory: &Memory,
+    rules: Rules,
+    now: Timestamp,
+) -> Decision {
+    let view = View { step, observed };
+    let mut memory = memory.clone();
+    let since = *memory.since.get_or_insert(now);
+    let holds = to_hold(&observed.subscriptions);
+    let verdict = if !holds.is_empty() {
+        hold(holds, &memory, rules)
+    } else if let Some(plan) = view.under_way() {
+        follow::follow(&view, plan, &mut memory, rules, now)
+    } else {
+        before_approval(&view, &memory, rules, since, now)
+    };
+    let insights = explain::insights(&view, &mut memory, rules, now);
+    let (done, of) = verdict.parts;
+    let percent = progress::percent(verdict.milestone, done, of);
+    memory.percent = progress::monotonic(memory.percent, percent);
+    Decision {
+        percent: memory.percent,
+        memory,
+        action: verdict.action,
+        message: verdict.message,
+        install_plan: verdict.install_plan,
+        insights,
+        wake_at: verdict.wake_at,
+    }
+}
+
+/// Whether the step is past its approval, so that it cannot be stopped any more.
+pub fn is_under_way(step: &Step, observed: &Observed) -> bool {
+    View { step, observed }.under_way().is_some()
+}
+
+/// The Subscriptions that OLM would move by itself. What their approval was is written down once
+/// and never overwritten.
+pub fn to_hold(subscriptions: &[Arc<Subscription>]) -> Vec<Hold> {
+    let automatic = subscriptions.iter().filter(|s| s.spec.install_plan_approval != "Manual");
+    automatic
+        .map(|subscription| {
+            let is_kept = objects::annotation(&**subscription, labels::APPROVAL_BEFORE).is_some();
+            let approval = match subscription.spec.install_plan_approval.as_str() {
+                "" => "Automatic",
+                other => other,
+            };
+            Hold {
+                namespace: objects::namespace(&**subscription).to_owned(),
+                name: objects::name(&**subscription).to_owned(),
+                resource_version: objects::version(&**subscription).to_owned(),
+                before: (!is_kept).then(|| approval.to_owned()),
+            }
+        })
+        .collect()
+}
+
+fn hold(holds: Vec<Hold>, memory: &Memory, rules: Rules) -> Verdict {
+    let names: Vec<&str> = holds.iter().map(|hold| hold.name.as_str()).collect();
+    let names = names.join(", ");
+    if memory.holds >= rules.timings.holds_max {
+        let message = format!("installPlanApproval of {names} was set back {} times", memory.holds);
+        return Verdict::fail(
+            Milestone::Begun,
+            Failure::failed(Reason::ApprovalContested, message),
+        );
+    }
+    Verdict {
+        message: format!("making {names} Manual"),
+        action: Action::Hold(holds),
+        milestone: Milestone::Begun,
+        parts: (0, 0),
+        install_plan: None,
+        wake_at: None,
+    }
+}
+
+/// Up to the approval: the InstallPlan that is referenced and has exactly the step's set.
+fn before_approval(
+    view: &View<'_>,
+    memory: &Memory,
+    rules: Rules,
+    since: Timestamp,
+    now: Timestamp,
+) -> Verdict {
+    let deadline = later(since, rules.timings.plan_deadline);
+    let referenced = view.referenced();
+    if let Some(plan) = referenced
+        && plan.spec.approved
+        && is_running(plan)
+    {
+        return foreign(view, plan);
+    }
+    let waiting = referenced.filter(|plan| plan.status.phase == "RequiresApproval");
+    let verdict = match waiting {
+        Some(plan) if csv_set(plan) == view.step.csv_names() => approve(view, plan, rules),
+        Some(plan) => refresh(view, plan, memory, rules, now),
+        None => Verdict::wait(Waiting::Plan, Milestone::Held, explain::awaited(view)),
+    };
+    let Action::Wait(_) = verdict.action else { return verdict };
+    if now >= deadline {
+        return Verdict::fail(verdict.milestone, explain::not_approved(view, memory));
+    }
+    let wake_at = verdict.wake_at.map_or(deadline, |at| at.min(deadline));
+    Verdict { wake_at: Some(wake_at), ..verdict }
+}
+
+fn approve(view: &View<'_>, plan: &InstallPlan, rules: Rules) -> Verdict {
+    let name = objects::name(plan).to_owned();
+    let found = |action, message| Verdict {
+        action,
+        milestone: Milestone::PlanFound,
+        parts: (0, 0),
+        message,
+        install_plan: Some(name.clone()),
+        wake_at: None,
+    };
+    if let Some(old) = view.superseded(plan) {
+        return found(
+            Action::DeletePlan {
+                name: objects::name(old).to_owned(),
+                uid: objects::uid(old).to_owned(),
+                resource_version: objects::version(old).to_owned(),
+                why: DeleteReason::Superseded,
+            },
+            format!("deleting {}, which {name} took the place of", objects::name(old)),
+        );
+    }
+    if let (Gates::Closed, Some((_, why))) = (rules.gates, explain::gate(view)) {
+        return found(Action::Wait(Waiting::Gate), format!("{name} is not approved yet: {why}"));
+    }
+    let resource_version = objects::version(plan).to_owned();
+    found(Action::Approve { name: name.clone(), resource_version }, format!("approving {name}"))
+}
+
+/// A plan with another set: deleted, so that OLM resolves again, a bounded number of times.
+fn refresh(
+    view: &View<'_>,
+    plan: &InstallPlan,
+    memory: &Memory,
+    rules: Rules,
+    now: Timestamp,
+) -> Verdict {
+    let name = objects::name(plan);
+    let next = memory.refreshed_at.map(|at| later(at, rules.timings.refresh_spacing));
+    if let Some(next) = next.filter(|next| now < *next) {
+        let message = format!("{name} holds {}; OLM is asked again soon", view.offered(plan));
+        let verdict = Verdict::wait(Waiting::Plan, Milestone::Held, message);
+        return Verdict { wake_at: Some(next), ..verdict };
+    }
+    if memory.refreshes >= rules.timings.refreshes_max {
+        let failure = Failure::failed(Reason::PlanMismatch, explain::mismatch(view, plan));
+        return Verdict::fail(Milestone::Held, failure);
+    }
+    Verdict {
+        action: Action::DeletePlan {
+            name: name.to_owned(),
+            uid: objects::uid(plan).to_owned(),
+            resource_version: objects::version(plan).to_owned(),
+            why: DeleteReason::Refresh,
+        },
+        milestone: Milestone::Held,
+        parts: (0, 0),
+        message: format!("{}; asking OLM again", explain::mismatch(view, plan)),
+        install_plan: None,
+        wake_at: None,
+    }
+}
+
+fn foreign(view: &View<'_>, plan: &InstallPlan) -> Verdict {
+    let message = format!(
+        "{} was approved by somebody else and holds {} instead of {}",
+        objects::name(plan),
+        view.offered(plan),
+        view.wanted(),
+    );
+    Verdict::fail(Milestone::Held, Failure::failed(Reason::ForeignInstallPlan, message))
+}
+
+// === impl View ===
+
+impl<'a> View<'a> {
+    /// The InstallPlan that is being carried out, when the step is past its approval: `Some(None)`
+    /// when the CSVs are there and the plan is not any more.
+    pub(super) fn under_way(&self) -> Option<Option<&'a InstallPlan>> {
+        let approved =
+            |plan: &&InstallPlan| plan.spec.approved && csv_set(plan) == self.step.csv_names();
+        let referenced = self.referenced();
+        if let Some(plan) = referenced.filter(approved) {
+            return Some(Some(plan));
+        }
+        // A fresh plan with the step's set counts more than what an old one of the same set did.
+        let is_fresh =
+            |plan: &InstallPlan| !plan.spec.approved && csv_set(plan) == self.step.csv_names();
+        let newest = self
+            .observed
+            .plans
+            .iter()
+            .map(|plan| &**plan)
+            .filter(approved)
+            .max_by_key(|plan| plan.spec.generation);
+        let has_all = self.step.moves.iter().all(|item| self.new_csv(item.to.as_str()).is_some());
+        match newest {
+            Some(plan) if has_all || is_running(plan) => Some(Some(plan)),
+            Some(plan) if !referenced.is_some_and(is_fresh) => Some(Some(plan)),
+            Some(_) => None,
+            None => has_all.then_some(None),
+        }
+    }
+
+    /// A CSV that the step makes, unless it is on its way out.
+    pub(super) fn new_csv(&self, name: &str) -> Option<&'a Csv> {
+        self.observed.csv(name).filter(|csv| csv.metadata.deletion_timestamp.is_none())
+    }
+
+    /// The step's CSVs that are there.
+    pub(super) fn new_csvs(&self) -> impl Iterator<Item = &'a Csv> {
+        self.step.moves.iter().filter_map(|item| self.new_csv(item.to.as_str()))
+    }
+
+    /// The CSVs that the step replaces and that are still there.
+    pub(super) fn old_csvs(&self) -> impl Iterator<Item = &'a Csv> {
+        let from = self.step.moves.iter().filter_map(|item| item.from.as_ref());
+        from.filter_map(|name| self.observed.csv(name.as_str()))
+    }
+
+    /// The Subscriptions whose operators the step moves.
+    pub(super) fn subscriptions(&self) -> impl Iterator<Item = &'a Subscription> {
+        let packages: BTreeSet<&str> =
+            self.step.moves.iter().map(|item| item.package.as_str()).collect();
+        let all = self.observed.subscriptions.iter().map(|subscription| &**subscription);
+        all.filter(move |subscription| packages.contains(subscription.spec.name.as_str()))
+    }
+
+    /// The one InstallPlan that all Subscriptions of the step refer to.
+    pub(super) fn referenced(&self) -> Option<&'a InstallPlan> {
+        let name =
+            |s: &'a Subscription| s.status.install_plan_ref.as_ref().map(|r| r.name.as_str());
+        let names: BTreeSet<Option<&str>> = self.subscriptions().map(name).collect();
+        let mut names = names.into_iter();
+        match (names.next(), names.next()) {
+            (Some(Some(name)), None) => self.observed.plan(name),
+            (Some(Some(_) | None), _) | (None, _) => None,
+        }
+    }
+
+    /// A plan that waits for approval, that nothing refers to any more, and that is older than
+    /// `plan`.
+    fn superseded(&self, plan: &InstallPlan) -> Option<&'a InstallPlan> {
+        let referenced: BTreeSet<&str> = self
+            .observed
+            .subscriptions
+            .iter()
+            .filter_map(|s| s.status.install_plan_ref.as_ref().map(|r| r.name.as_str()))
+            .collect();
+        self.observed.plans.iter().map(|other| &**other).find(|other| {
+            !referenced.contains(objects::name(*other))
+                && !other.spec.approved
+                && other.status.phase == "RequiresApproval"
+                && other.spec.generation < plan.spec.generation
+        })
+    }
+
+    /// The step's set, for people.
+    pub(super) fn wanted(&self) -> String {
+        set(&self.step.csv_names())
+    }
+
+    /// A plan's set, for people.
+    pub(super) fn offered(&self, plan: &InstallPlan) -> String {
+        set(&csv_set(plan))
+    }
+}
+
+fn set(names: &BTreeSet<&str>) -> String {
+    let names: Vec<&str> = names.iter().copied().collect();
+    format!("[{}]", names.join(", "))
+}
+
+/// The CSVs that a plan makes.
+pub(super) fn csv_set(plan: &InstallPlan) -> BTreeSet<&str> {
+    plan.spec.cluster_service_version_names.iter().map(String::as_str).collect()
+}
+
+/// True until OLM is through with a plan, or has given it up.
+fn is_running(plan: &InstallPlan) -> bool {
+    !matches!(plan.status.phase.as_str(), "Complete" | "Failed")
+}
+
+/// `after` past `at`.
+pub(crate) fn later(at: Timestamp, after: SignedDuration) -> Timestamp {
+    at.checked_add(after).unwrap_or(Timestamp::MAX)
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    pub(super) fn wait(waiting: Waiting, milestone: Milestone, message: String) -> Self {
+        Self {
+            action: Action::Wait(waiting),
+            milestone,
+            parts: (0, 0),
+            message,
+            install_plan: None,
+            wake_at: None,
+        }
+    }
+
+    pub(super) fn fail(milestone: Milestone, failure: Failure) -> Self {
+        Self {
+            message: failure.message.clone(),
+            action: Action::Fail(failure),
+            milestone,
+            parts: (0, 0),
+            install_plan: None,
+            wake_at: None,
+        }
+    }
+}
+
+// === impl Memory ===
+
+impl Memory {
+    /// Remembers that an action was carried out.
+    pub fn applied(&mut self, action: &Action, now: Timestamp) {
+        self.refused = None;
+        match action {
+            Action::Hold(_) => self.holds += 1,
+            Action::DeletePlan { why: DeleteReason::Refresh, .. } => {
+                self.refreshes += 1;
+                self.refreshed_at = Some(now);
+            }
+            Action::DeletePlan { why: DeleteReason::Superseded, .. }
+            | Action::Approve { .. }
+            | Action::Wait(_)
+            | Action::Done
+            | Action::Fail(_) => {}
+        }
+    }
+}
+
+// === impl Timings ===
+
+impl Default for Timings {
+    fn default() -> Self {
+        Self {
+            plan_deadline: SignedDuration::from_mins(15),
+            step_deadline: SignedDuration::from_mins(30),
+            stable: SignedDuration::from_secs(10),
+            slow: SignedDuration::from_mins(5),
+            refresh_spacing: SignedDuration::from_mins(1),
+            refreshes_max: 3,
+            holds_max: 8,
+        }
+    }
+}

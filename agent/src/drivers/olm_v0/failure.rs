@@ -1,0 +1,202 @@
+//! How a step can fail, and what a person does about it.
+
+use std::fmt;
+
+use wavelift_core::campaign;
+
+/// Why a step ended short of its CSVs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Dead end or deadline.
+    pub kind: campaign::Failure,
+    /// What it was.
+    pub reason: Reason,
+    /// What happened, with OLM's own text.
+    pub message: String,
+}
+
+/// The reasons, each with a section in the runbook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// OLM gave the InstallPlan up.
+    InstallPlanFailed,
+    /// The new CSV does not get what it requires.
+    RequirementsNotMet,
+    /// The operator says that it must not be upgraded now.
+    OperatorNotUpgradeable,
+    /// The new version does not come up.
+    DeploymentNotAvailable,
+    /// The installed version is not healthy, so that OLM does not replace it.
+    InstalledNotHealthy,
+    /// OLM cannot install the new CSV and will not try again.
+    InstallComponentFailed,
+    /// A catalog that the namespace sees is not READY.
+    CatalogUnavailable,
+    /// OLM cannot resolve the namespace.
+    ResolutionFailed,
+    /// OLM offers another set of CSVs than the plan has.
+    PlanMismatch,
+    /// Somebody else approved an InstallPlan with another set of CSVs.
+    ForeignInstallPlan,
+    /// OLM offers no InstallPlan.
+    PlanNotOffered,
+    /// OLM cannot unpack the bundle.
+    BundleUnpackFailed,
+    /// The namespace has more than one OperatorGroup.
+    TooManyOperatorGroups,
+    /// The namespace has no OperatorGroup.
+    NoOperatorGroup,
+    /// Somebody keeps setting `installPlanApproval` back.
+    ApprovalContested,
+    /// What the cluster resolves is not what was consented to.
+    PlanChanged,
+    /// The API server refuses what has to be written or read.
+    ApiError,
+    /// None of the others explains it.
+    StepTimedOut,
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// A dead end.
+    pub fn failed(reason: Reason, message: impl Into<String>) -> Self {
+        Self { kind: campaign::Failure::Failed, reason, message: message.into() }
+    }
+
+    /// A missed deadline.
+    pub fn stalled(reason: Reason, message: impl Into<String>) -> Self {
+        Self { kind: campaign::Failure::Stalled, reason, message: message.into() }
+    }
+}
+
+// === impl Reason ===
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 18] = [
+        Self::InstallPlanFailed,
+        Self::RequirementsNotMet,
+        Self::OperatorNotUpgradeable,
+        Self::DeploymentNotAvailable,
+        Self::InstalledNotHealthy,
+        Self::InstallComponentFailed,
+        Self::CatalogUnavailable,
+        Self::ResolutionFailed,
+        Self::PlanMismatch,
+        Self::ForeignInstallPlan,
+        Self::PlanNotOffered,
+        Self::BundleUnpackFailed,
+        Self::TooManyOperatorGroups,
+        Self::NoOperatorGroup,
+        Self::ApprovalContested,
+        Self::PlanChanged,
+        Self::ApiError,
+        Self::StepTimedOut,
+    ];
+
+    /// As the API, the metrics and the runbook write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InstallPlanFailed => "InstallPlanFailed",
+            Self::RequirementsNotMet => "RequirementsNotMet",
+            Self::OperatorNotUpgradeable => "OperatorNotUpgradeable",
+            Self::DeploymentNotAvailable => "DeploymentNotAvailable",
+            Self::InstalledNotHealthy => "InstalledNotHealthy",
+            Self::InstallComponentFailed => "InstallComponentFailed",
+            Self::CatalogUnavailable => "CatalogUnavailable",
+            Self::ResolutionFailed => "ResolutionFailed",
+            Self::PlanMismatch => "PlanMismatch",
+            Self::ForeignInstallPlan => "ForeignInstallPlan",
+            Self::PlanNotOffered => "PlanNotOffered",
+            Self::BundleUnpackFailed => "BundleUnpackFailed",
+            Self::TooManyOperatorGroups => "TooManyOperatorGroups",
+            Self::NoOperatorGroup => "NoOperatorGroup",
+            Self::ApprovalContested => "ApprovalContested",
+            Self::PlanChanged => "PlanChanged",
+            Self::ApiError => "ApiError",
+            Self::StepTimedOut => "StepTimedOut",
+        }
+    }
+
+    /// What to do about it, in one or two sentences.
+    pub fn remediation(self) -> &'static str {
+        match self {
+            Self::InstallPlanFailed => {
+                "Remove the cause that the message names. OLM does not try this InstallPlan again by \
+                 itself: set its status.phase back to Installing, then retry the cluster."
+            }
+            Self::RequirementsNotMet => {
+                "Give the new CSV what its requirementStatus asks for. A Kubernetes version that is too \
+                 low can only be cured by upgrading the platform first."
+            }
+            Self::OperatorNotUpgradeable => {
+                "Finish what the operator is doing, or set spec.overrides Upgradeable=True on its \
+                 OperatorCondition if you know better; OLM goes on by itself, then retry the cluster."
+            }
+            Self::DeploymentNotAvailable => {
+                "Look at the pods of the Deployment (image pull, scheduling, crashes). Once they are \
+                 available OLM finishes by itself; then retry the cluster."
+            }
+            Self::InstalledNotHealthy => {
+                "Heal the version that is installed: OLM replaces it only when it is Succeeded. Then \
+                 retry the cluster."
+            }
+            Self::InstallComponentFailed => {
+                "The new version cannot be installed as it is. Report the message to its author and \
+                 choose another version."
+            }
+            Self::CatalogUnavailable => {
+                "Bring the CatalogSource back to READY (registry pod, image pull, network), or remove \
+                 it if nobody needs it; then retry the cluster."
+            }
+            Self::ResolutionFailed => {
+                "Read the message: it names the Subscription, package or CSV that contradicts the rest \
+                 of the namespace. Resolve that, then retry the cluster."
+            }
+            Self::PlanMismatch => {
+                "The catalog or the namespace is not what it was when the plan was made. Preview again \
+                 and consent to the new plan."
+            }
+            Self::ForeignInstallPlan => {
+                "Find out who approved it (managedFields of the InstallPlan) and let it finish; then \
+                 preview again."
+            }
+            Self::PlanNotOffered => {
+                "Check that the catalog the cluster sees holds the next version in the Subscription's \
+                 channel, then retry the cluster."
+            }
+            Self::BundleUnpackFailed => {
+                "Make the bundle image pullable from the cluster (mirror, pull secret), delete the \
+                 failed unpack Job, then retry the cluster."
+            }
+            Self::TooManyOperatorGroups => {
+                "Leave one OperatorGroup in the namespace and delete the others; OLM goes on by itself."
+            }
+            Self::NoOperatorGroup => {
+                "Make an OperatorGroup in the namespace; OLM goes on by itself."
+            }
+            Self::ApprovalContested => {
+                "Let whatever manages the Subscription set installPlanApproval: Manual, or exclude that \
+                 field from it; then retry the cluster."
+            }
+            Self::PlanChanged => {
+                "Nothing was touched. Preview again and consent to the new plan with a new campaign."
+            }
+            Self::ApiError => {
+                "Read the API server's words: most often a missing permission of the agent or an \
+                 admission rule. Then retry the cluster."
+            }
+            Self::StepTimedOut => {
+                "Look at the InstallPlan, the new CSV and the Events of the namespace, then retry the \
+                 cluster."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

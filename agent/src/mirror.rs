@@ -1,0 +1,179 @@
+//! What the cluster shows, kept up to date by watches and cut down to what the agent reads.
+//!
+//! The watches over the whole cluster are few and light: Subscriptions, CSVs that are not copies,
+//! OperatorGroups and CatalogSources. InstallPlans, Deployments and OperatorConditions are watched
+//! only in the namespace of the step that is running.
+
+mod table;
+
+use std::fmt;
+
+use kube::{Api, Client, runtime::watcher};
+use tokio::sync::watch;
+use wavelift_api::ClusterUpgrade;
+
+pub use self::table::{Health, Watched};
+use crate::objects::{
+    COPIED_FROM, CatalogSource, Csv, Deployment, InstallPlan, OperatorCondition, OperatorGroup,
+    Subscription,
+};
+
+/// How many objects a list asks for at a time; CSVs are large before they are cut down.
+const PAGE: u32 = 100;
+
+/// Raised whenever something that is mirrored changes.
+#[derive(Debug, Clone)]
+pub struct Changed(watch::Sender<u64>);
+
+/// The whole cluster, as far as it is always watched.
+pub struct Mirror {
+    client: Client,
+    changed: Changed,
+    /// All Subscriptions.
+    pub subscriptions: Watched<Subscription>,
+    /// All CSVs that are not copies.
+    pub csvs: Watched<Csv>,
+    /// All OperatorGroups.
+    pub operator_groups: Watched<OperatorGroup>,
+    /// All CatalogSources.
+    pub catalog_sources: Watched<CatalogSource>,
+    /// The ClusterUpgrades of the agent's namespace.
+    pub upgrades: Watched<ClusterUpgrade>,
+}
+
+/// One namespace, while a step runs in it.
+#[derive(Debug)]
+pub struct NamespaceMirror {
+    /// Its InstallPlans.
+    pub install_plans: Watched<InstallPlan>,
+    /// Its Deployments.
+    pub deployments: Watched<Deployment>,
+    /// Its OperatorConditions.
+    pub operator_conditions: Watched<OperatorCondition>,
+}
+
+// === impl Changed ===
+
+impl Changed {
+    fn new() -> Self {
+        Self(watch::channel(0).0)
+    }
+
+    /// Says that something changed.
+    pub fn raise(&self) {
+        self.0.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Tells of every change from now on.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.0.subscribe()
+    }
+}
+
+// === impl Mirror ===
+
+impl Mirror {
+    /// Begins to watch. `namespace` is the agent's own.
+    pub fn start(client: &Client, namespace: &str) -> Self {
+        let changed = Changed::new();
+        let config = watcher::Config::default().page_size(PAGE);
+        let not_copied = config.clone().labels(&format!("!{COPIED_FROM}"));
+        Self {
+            subscriptions: Watched::start(
+                Api::all(client.clone()),
+                config.clone(),
+                changed.clone(),
+            ),
+            csvs: Watched::start(Api::all(client.clone()), not_copied, changed.clone()),
+            operator_groups: Watched::start(
+                Api::all(client.clone()),
+                config.clone(),
+                changed.clone(),
+            ),
+            catalog_sources: Watched::start(
+                Api::all(client.clone()),
+                config.clone(),
+                changed.clone(),
+            ),
+            upgrades: Watched::start(
+                Api::namespaced(client.clone(), namespace),
+                config,
+                changed.clone(),
+            ),
+            client: client.clone(),
+            changed,
+        }
+    }
+
+    /// Begins to watch one namespace more closely.
+    pub fn namespace(&self, namespace: &str) -> NamespaceMirror {
+        let config = watcher::Config::default().page_size(PAGE);
+        let client = &self.client;
+        NamespaceMirror {
+            install_plans: Watched::start(
+                Api::namespaced(client.clone(), namespace),
+                config.clone(),
+                self.changed.clone(),
+            ),
+            deployments: Watched::start(
+                Api::namespaced(client.clone(), namespace),
+                config.clone(),
+                self.changed.clone(),
+            ),
+            operator_conditions: Watched::start(
+                Api::namespaced(client.clone(), namespace),
+                config,
+                self.changed.clone(),
+            ),
+        }
+    }
+
+    /// Tells of every change from now on.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// True once everything has been listed, or was refused.
+    pub fn is_settled(&self) -> bool {
+        self.subscriptions.is_settled()
+            && self.csvs.is_settled()
+            && self.operator_groups.is_settled()
+            && self.catalog_sources.is_settled()
+    }
+
+    /// What could not be read, as short phrases.
+    pub fn unread(&self) -> Vec<String> {
+        let tables = [
+            ("Subscriptions", self.subscriptions.broken()),
+            ("ClusterServiceVersions", self.csvs.broken()),
+            ("OperatorGroups", self.operator_groups.broken()),
+            ("CatalogSources", self.catalog_sources.broken()),
+        ];
+        let broken = |(kind, error): (&str, Option<String>)| Some(format!("{kind}: {}", error?));
+        tables.into_iter().filter_map(broken).collect()
+    }
+}
+
+impl NamespaceMirror {
+    /// True once everything has been listed, or was refused.
+    pub fn is_settled(&self) -> bool {
+        self.install_plans.is_settled()
+            && self.deployments.is_settled()
+            && self.operator_conditions.is_settled()
+    }
+
+    /// Why something that a step cannot do without could not be read.
+    pub fn broken(&self) -> Option<String> {
+        let broken = |kind: &str, error: Option<String>| {
+            error.map(|error| format!("cannot read {kind}: {error}"))
+        };
+        broken("InstallPlans", self.install_plans.broken())
+            .or_else(|| broken("Deployments", self.deployments.broken()))
+    }
+}
+
+impl fmt::Debug for Mirror {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mirror").field("changed", &self.changed).finish_non_exhaustive()
+    }
+}

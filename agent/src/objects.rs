@@ -1,0 +1,523 @@
+//! The objects of others that the agent reads, cut down to the fields it uses.
+//!
+//! What is not listed here is never kept: an InstallPlan without its manifests is a few hundred
+//! bytes instead of a few hundred thousand.
+
+use std::borrow::Cow;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{
+    Resource,
+    core::{ClusterResourceScope, NamespaceResourceScope},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The label of a CSV that was copied from another namespace.
+pub const COPIED_FROM: &str = "olm.copiedFrom";
+/// The annotation of a Subscription that OLM made for a dependency.
+pub const GENERATED_BY: &str = "olm.generated-by";
+/// The annotation that keeps a CSV's properties.
+pub const PROPERTIES: &str = "operatorframework.io/properties";
+/// The annotation of an OperatorGroup that shuts out the global catalogs.
+pub const EXCLUDE_GLOBAL: &str = "olm.operatorframework.io/exclude-global-namespace-resolution";
+
+/// What the mirror does with an object before it keeps it.
+pub trait Trim {
+    /// Drops what nobody reads.
+    fn trim(&mut self);
+}
+
+macro_rules! kind {
+    ($type:ident, $scope:ty, $group:literal, $version:literal, $kind:literal, $plural:literal) => {
+        impl Resource for $type {
+            type DynamicType = ();
+            type Scope = $scope;
+
+            fn kind((): &()) -> Cow<'_, str> {
+                $kind.into()
+            }
+            fn group((): &()) -> Cow<'_, str> {
+                $group.into()
+            }
+            fn version((): &()) -> Cow<'_, str> {
+                $version.into()
+            }
+            fn plural((): &()) -> Cow<'_, str> {
+                $plural.into()
+            }
+            fn meta(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+            fn meta_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}
+
+const NO_ANNOTATIONS: &[&str] = &[];
+
+fn trim_meta(meta: &mut ObjectMeta, annotations: &[&str]) {
+    meta.managed_fields = None;
+    meta.owner_references = None;
+    meta.self_link = None;
+    if let Some(kept) = &mut meta.annotations {
+        kept.retain(|key, _| {
+            annotations.contains(&key.as_str()) || key.starts_with("wavelift.io/")
+        });
+    }
+}
+
+// === Subscription ===
+
+/// A Subscription of OLM v0.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Subscription {
+    pub metadata: ObjectMeta,
+    pub spec: SubscriptionSpec,
+    pub status: SubscriptionStatus,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SubscriptionSpec {
+    pub name: String,
+    pub channel: String,
+    pub source: String,
+    pub source_namespace: String,
+    #[serde(rename = "startingCSV")]
+    pub starting_csv: Option<String>,
+    pub install_plan_approval: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SubscriptionStatus {
+    #[serde(rename = "installedCSV")]
+    pub installed_csv: Option<String>,
+    #[serde(rename = "currentCSV")]
+    pub current_csv: Option<String>,
+    pub state: String,
+    pub install_plan_ref: Option<Reference>,
+    pub conditions: Vec<OlmCondition>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Reference {
+    pub name: String,
+}
+
+/// A condition as OLM writes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OlmCondition {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+}
+
+kind!(
+    Subscription,
+    NamespaceResourceScope,
+    "operators.coreos.com",
+    "v1alpha1",
+    "Subscription",
+    "subscriptions"
+);
+
+impl Trim for Subscription {
+    fn trim(&mut self) {
+        trim_meta(&mut self.metadata, &[GENERATED_BY]);
+    }
+}
+
+// === InstallPlan ===
+
+/// An InstallPlan of OLM v0.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstallPlan {
+    pub metadata: ObjectMeta,
+    pub spec: InstallPlanSpec,
+    pub status: InstallPlanStatus,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstallPlanSpec {
+    pub approval: String,
+    pub approved: bool,
+    pub cluster_service_version_names: Vec<String>,
+    pub generation: i64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstallPlanStatus {
+    pub phase: String,
+    pub message: String,
+    pub start_time: Option<jiff::Timestamp>,
+    pub conditions: Vec<OlmCondition>,
+}
+
+kind!(
+    InstallPlan,
+    NamespaceResourceScope,
+    "operators.coreos.com",
+    "v1alpha1",
+    "InstallPlan",
+    "installplans"
+);
+
+impl Trim for InstallPlan {
+    fn trim(&mut self) {
+        trim_meta(&mut self.metadata, NO_ANNOTATIONS);
+    }
+}
+
+// === ClusterServiceVersion ===
+
+/// A ClusterServiceVersion of OLM v0.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Csv {
+    pub metadata: ObjectMeta,
+    pub spec: CsvSpec,
+    pub status: CsvStatus,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CsvSpec {
+    pub version: String,
+    pub replaces: Option<String>,
+    pub install: Install,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Install {
+    pub spec: InstallSpec,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct InstallSpec {
+    pub deployments: Vec<Reference>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CsvStatus {
+    pub phase: String,
+    pub reason: String,
+    pub message: String,
+    pub requirement_status: Vec<Requirement>,
+    /// The history; Failed is often too short to be seen otherwise.
+    pub conditions: Vec<CsvCondition>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Requirement {
+    pub kind: String,
+    pub name: String,
+    pub status: String,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct CsvCondition {
+    pub phase: String,
+    pub reason: String,
+    pub message: String,
+}
+
+kind!(
+    Csv,
+    NamespaceResourceScope,
+    "operators.coreos.com",
+    "v1alpha1",
+    "ClusterServiceVersion",
+    "clusterserviceversions"
+);
+
+/// How much of a CSV's history is kept.
+const HISTORY_MAX: usize = 8;
+
+impl Trim for Csv {
+    fn trim(&mut self) {
+        trim_meta(&mut self.metadata, &[PROPERTIES]);
+        let cut = self.status.conditions.len().saturating_sub(HISTORY_MAX);
+        self.status.conditions.drain(..cut);
+    }
+}
+
+// === OperatorCondition ===
+
+/// An OperatorCondition: what an operator says of itself.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OperatorCondition {
+    pub metadata: ObjectMeta,
+    pub spec: OperatorConditionSpec,
+    pub status: OperatorConditionStatus,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct OperatorConditionSpec {
+    pub conditions: Vec<Said>,
+    pub overrides: Vec<Said>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct OperatorConditionStatus {
+    pub conditions: Vec<Said>,
+}
+
+/// One thing that an operator, or its administrator, says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Said {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+    pub observed_generation: Option<i64>,
+}
+
+kind!(
+    OperatorCondition,
+    NamespaceResourceScope,
+    "operators.coreos.com",
+    "v2",
+    "OperatorCondition",
+    "operatorconditions"
+);
+
+impl Trim for OperatorCondition {
+    fn trim(&mut self) {
+        trim_meta(&mut self.metadata, NO_ANNOTATIONS);
+    }
+}
+
+// === OperatorGroup ===
+
+/// An OperatorGroup of OLM v0.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct OperatorGroup {
+    pub metadata: ObjectMeta,
+}
+
+kind!(
+    OperatorGroup,
+    NamespaceResourceScope,
+    "operators.coreos.com",
+    "v1",
+    "OperatorGroup",
+    "operatorgroups"
+);
+
+impl Trim for OperatorGroup {
+    fn trim(&mut self) {
+        trim_meta(&mut self.metadata, &[EXCLUDE_GLOBAL]);
+    }
+}
+
+impl OperatorGroup {
+    /// True when its namespace does not see the global catalogs.
+    pub fn excludes_global(&self) -> bool {
+        let annotations = self.metadata.annotations.as_ref();
+        annotations.and_then(|a| a.get(EXCLUDE_GLOBAL)).is_some_and(|value| value == "true")
+    }
+}
+
+// === CatalogSource ===
+
+/// A CatalogSource of OLM v0.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct CatalogSource {
+    pub metadata: ObjectMeta,
+    pub spec: CatalogSourceSpec,
+    pub status: CatalogSourceStatus,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct CatalogSourceSpec {
+    pub priority: i32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CatalogSourceStatus {
+    pub connection_state: Option<ConnectionState>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ConnectionState {
+    pub last_observed_state: String,
+}
+
+kind!(
+    CatalogSource,
+    NamespaceResourceScope,
+    "operators.coreos.com",
+    "v1alpha1",
+    "CatalogSource",
+    "catalogsources"
+);
+
+impl Trim for CatalogSource {
+    fn trim(&mut self) {
+        trim_meta(&mut self.metadata, NO_ANNOTATIONS);
+    }
+}
+
+impl CatalogSource {
+    /// `status.connectionState.lastObservedState`, when there is one.
+    pub fn connection(&self) -> Option<&str> {
+        self.status.connection_state.as_ref().map(|state| state.last_observed_state.as_str())
+    }
+}
+
+// === Deployment ===
+
+/// A Deployment, as far as its rollout goes.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Deployment {
+    pub metadata: ObjectMeta,
+    pub spec: DeploymentSpec,
+    pub status: DeploymentStatus,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct DeploymentSpec {
+    pub replicas: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DeploymentStatus {
+    pub observed_generation: i64,
+    pub replicas: u32,
+    pub updated_replicas: u32,
+    pub available_replicas: u32,
+    pub conditions: Vec<OlmCondition>,
+}
+
+kind!(Deployment, NamespaceResourceScope, "apps", "v1", "Deployment", "deployments");
+
+impl Trim for Deployment {
+    fn trim(&mut self) {
+        trim_meta(&mut self.metadata, NO_ANNOTATIONS);
+    }
+}
+
+// === ClusterVersion ===
+
+/// OpenShift's ClusterVersion.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ClusterVersion {
+    pub metadata: ObjectMeta,
+    pub status: ClusterVersionStatus,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ClusterVersionStatus {
+    pub history: Vec<Update>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Update {
+    pub state: String,
+    pub version: String,
+}
+
+kind!(
+    ClusterVersion,
+    ClusterResourceScope,
+    "config.openshift.io",
+    "v1",
+    "ClusterVersion",
+    "clusterversions"
+);
+
+impl ClusterVersion {
+    /// The newest version that was reached.
+    pub fn completed(&self) -> Option<&str> {
+        let mut reached = self.status.history.iter().filter(|update| update.state == "Completed");
+        reached.next().map(|update| update.version.as_str())
+    }
+}
+
+// === our own ===
+
+impl Trim for wavelift_api::ClusterUpgrade {
+    fn trim(&mut self) {
+        self.metadata.managed_fields = None;
+    }
+}
+
+/// The name of an object, empty when it has none.
+pub fn name<K: Resource>(object: &K) -> &str {
+    object.meta().name.as_deref().unwrap_or_default()
+}
+
+/// The namespace of an object, empty when it has none.
+pub fn namespace<K: Resource>(object: &K) -> &str {
+    object.meta().namespace.as_deref().unwrap_or_default()
+}
+
+/// The uid of an object, empty when it has none.
+pub fn uid<K: Resource>(object: &K) -> &str {
+    object.meta().uid.as_deref().unwrap_or_default()
+}
+
+/// The resource version of an object, empty when it has none.
+pub fn version<K: Resource>(object: &K) -> &str {
+    object.meta().resource_version.as_deref().unwrap_or_default()
+}
+
+/// The value of an annotation.
+pub fn annotation<'a, K: Resource>(object: &'a K, key: &str) -> Option<&'a str> {
+    object.meta().annotations.as_ref()?.get(key).map(String::as_str)
+}
+
+/// The managers that own a field of an object, by its path in `managedFields`, e.g.
+/// `["f:spec", "f:source"]`.
+pub fn field_managers<'a, K: Resource>(object: &'a K, path: &[&str]) -> Vec<&'a str> {
+    let entries = object.meta().managed_fields.as_deref().unwrap_or_default();
+    let owns = |fields: &Value| {
+        let mut at = fields;
+        for part in path {
+            match at.get(part) {
+                Some(next) => at = next,
+                None => return false,
+            }
+        }
+        true
+    };
+    entries
+        .iter()
+        .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| owns(&fields.0)))
+        .filter_map(|entry| entry.manager.as_deref())
+        .collect()
+}

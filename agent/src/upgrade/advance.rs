@@ -1,0 +1,464 @@
+//! The upgrade under way: step after step, until it ends.
+
+use kube::ResourceExt as _;
+use tracing::warn;
+use wavelift_api::{
+    ClusterUpgrade, ClusterUpgradeStatus,
+    cluster_upgrade::{
+        ClusterStateName, FailureStatus, OperatorConditionStatus, StepStateName, UpgradeControl,
+    },
+    convert::cut,
+    labels,
+    shared::{AfterUpgrade, InsightStatus},
+};
+use wavelift_core::plan::{Plan, Step};
+
+use super::{Executor, Running, Seen, Wake, fence, plan_of, replan, status};
+use crate::{
+    drivers::olm_v0::{
+        Action, Decision, Failure, Observed, Reason, Waiting,
+        apply::{self, Applied, Target},
+        decide,
+        decide::later,
+        observe, to_hold,
+    },
+    journal,
+    mirror::{Mirror, NamespaceMirror},
+    objects,
+};
+
+/// How many actions one pass takes before it lets others have a turn.
+const ACTIONS_MAX: usize = 8;
+/// How many conditions of operators are relayed, and how many insights.
+const RELAYED_MAX: usize = 64;
+const INSIGHTS_MAX: usize = 20;
+
+/// A step in its plan.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    plan: &'a Plan,
+    step: &'a Step,
+    index: usize,
+}
+
+/// How a step stands after one decision.
+enum Turn {
+    /// Something was done: decide again.
+    Again,
+    /// Nothing to do for now.
+    Rest(Wake),
+    /// The step stands.
+    Done,
+    /// The step failed.
+    Failed(Failure),
+}
+
+impl Executor {
+    /// Takes the upgrade under way as far as it goes now.
+    pub(super) async fn advance(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        seen: Seen<'_>,
+    ) -> Result<Wake, journal::Error> {
+        let mut next = status::begin(upgrade);
+        let Some(plan) = plan_of(upgrade) else {
+            let failure = Failure::failed(Reason::PlanChanged, "its plan is not valid any more");
+            return self.end_failed(upgrade, next, None, failure, seen).await;
+        };
+        self.take_up(upgrade, &plan, &next);
+        let mut wake = Wake::default();
+        for _ in 0..ACTIONS_MAX {
+            let Some(index) = next.steps.iter().position(|s| s.state != StepStateName::Done) else {
+                return self.end_succeeded(upgrade, next, &plan, seen).await;
+            };
+            let Some(step) = plan.steps.get(index) else {
+                return self.end_succeeded(upgrade, next, &plan, seen).await;
+            };
+            self.enter(index, &mut next);
+            let place = Place { plan: &plan, step, index };
+            if index + 1 < plan.steps.len() && is_passed(place, seen) {
+                self.leave(index, &mut next);
+                continue;
+            }
+            if let Some(held) = self.steer(upgrade, place, &mut next, seen).await? {
+                return Ok(held);
+            }
+            match self.turn(upgrade, place, &mut next, seen).await {
+                Turn::Again => wake = Wake::at(self.clock.now()),
+                Turn::Rest(at) => {
+                    wake = at;
+                    break;
+                }
+                Turn::Done => self.leave(index, &mut next),
+                Turn::Failed(failure) => {
+                    return self
+                        .end_failed(upgrade, next, Some((index, &plan)), failure, seen)
+                        .await;
+                }
+            }
+        }
+        status::totals(&mut next);
+        self.write(upgrade, next, seen.mirror).await?;
+        let late = self.running.as_ref().and_then(|running| running.written_at);
+        let percent = late.map(|at| later(at, self.settings.percent_period));
+        let is_due = percent.is_some_and(|at| at > self.clock.now());
+        Ok(if is_due { wake.or(Wake(percent)) } else { wake })
+    }
+
+    /// Remembers the upgrade under way, anew after a restart.
+    fn take_up(&mut self, upgrade: &ClusterUpgrade, plan: &Plan, status: &ClusterUpgradeStatus) {
+        let uid = objects::uid(upgrade);
+        let Some(fence) = fence(upgrade) else { return };
+        if self.running.as_ref().is_some_and(|r| r.uid == uid && r.fence == fence) {
+            return;
+        }
+        let step = status.steps.iter().position(|step| step.state != StepStateName::Done);
+        self.metrics.in_progress(Some(plan));
+        self.running = Some(Running {
+            uid: uid.to_owned(),
+            fence,
+            step: step.unwrap_or(0),
+            memory: remembered(status, step.unwrap_or(0)),
+            watched: None,
+            written_at: None,
+        });
+    }
+
+    /// Begins a step, if it has not begun.
+    fn enter(&mut self, index: usize, next: &mut ClusterUpgradeStatus) {
+        let now = self.clock.now();
+        if let Some(step) = next.steps.get_mut(index)
+            && step.state == StepStateName::Pending
+        {
+            step.state = StepStateName::Running;
+            step.start_time = Some(now);
+        }
+        if let Some(running) = &mut self.running
+            && running.step != index
+        {
+            running.step = index;
+            running.memory = remembered(next, index);
+        }
+    }
+
+    fn leave(&self, index: usize, next: &mut ClusterUpgradeStatus) {
+        if let Some(step) = next.steps.get_mut(index) {
+            step.state = StepStateName::Done;
+            step.percent = 100;
+            step.message = None;
+            step.completion_time = Some(self.clock.now());
+        }
+        next.insights.clear();
+        if let Some(following) = next.steps.get_mut(index + 1)
+            && following.state == StepStateName::Pending
+        {
+            following.state = StepStateName::Running;
+            following.start_time = Some(self.clock.now());
+        }
+    }
+
+    /// Freezes or cancels where that is safe: while the present step has not been approved.
+    async fn steer(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        place: Place<'_>,
+        next: &mut ClusterUpgradeStatus,
+        seen: Seen<'_>,
+    ) -> Result<Option<Wake>, journal::Error> {
+        let Place { plan, step, index } = place;
+        if upgrade.spec.control == UpgradeControl::Running {
+            return Ok(None);
+        }
+        let global = self.settings.global_namespaces.clone();
+        let Some(watched) = self.watch(step, seen.mirror) else {
+            return Ok(Some(Wake::default()));
+        };
+        let observed = observe::observe(step, seen.mirror, watched, &global);
+        if decide::is_under_way(step, &observed) {
+            return Ok(None);
+        }
+        match upgrade.spec.control {
+            UpgradeControl::Running => Ok(None),
+            UpgradeControl::Frozen => {
+                let of = plan.steps.len();
+                next.message = Some(format!("frozen before step {} of {of}", index + 1));
+                status::totals(next);
+                self.write(upgrade, next.clone(), seen.mirror).await?;
+                Ok(Some(Wake::default()))
+            }
+            UpgradeControl::Cancelled => {
+                let mut last = next.clone();
+                if let Some(step) = last.steps.get_mut(index) {
+                    step.state = StepStateName::Pending;
+                    step.message = None;
+                }
+                self.cancel(&mut last);
+                Ok(Some(self.end(upgrade, last, Some(plan), seen).await?))
+            }
+        }
+    }
+
+    /// One decision of the driver, and its effect.
+    async fn turn(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        place: Place<'_>,
+        next: &mut ClusterUpgradeStatus,
+        seen: Seen<'_>,
+    ) -> Turn {
+        let holder = format!("{}/{}", self.journal.namespace(), upgrade.name_any());
+        let rules = self.rules(upgrade);
+        let global = self.settings.global_namespaces.clone();
+        let (now, client) = (self.clock.now(), self.client.clone());
+        let target = Target {
+            client: &client,
+            mirror: seen.mirror,
+            namespace: place.step.namespace.as_str(),
+            holder: &holder,
+        };
+        if self.watch(place.step, seen.mirror).is_none() {
+            return Turn::Rest(Wake::default());
+        }
+        let Some(Running { memory, watched: Some((_, watched)), .. }) = &mut self.running else {
+            return Turn::Rest(Wake::default());
+        };
+        if let Some(broken) = watched.broken() {
+            memory.refused = Some(broken);
+        }
+        // What later steps need is held from the beginning.
+        let others = elsewhere(place, seen.mirror);
+        if !others.is_empty() && memory.holds < rules.timings.holds_max {
+            return self.act(&Action::Hold(others), target).await;
+        }
+        let observed = observe::observe(place.step, seen.mirror, watched, &global);
+        let decision = decide(place.step, &observed, memory, rules, now);
+        *memory = decision.memory.clone();
+        show(&decision, &observed, place, next);
+        self.progress(upgrade, place.index, decision.percent);
+        match &decision.action {
+            Action::Wait(_) => Turn::Rest(Wake(decision.wake_at)),
+            Action::Done => Turn::Done,
+            Action::Fail(failure) => Turn::Failed(failure.clone()),
+            action @ (Action::Hold(_) | Action::DeletePlan { .. } | Action::Approve { .. }) => {
+                self.act(action, target).await
+            }
+        }
+    }
+
+    async fn act(&mut self, action: &Action, target: Target<'_>) -> Turn {
+        let now = self.clock.now();
+        let Some(Running { memory, watched: Some((_, watched)), .. }) = &mut self.running else {
+            return Turn::Rest(Wake::default());
+        };
+        let applied = apply::apply(action, target, watched).await;
+        if let Action::Approve { .. } = action {
+            self.metrics.approved(match &applied {
+                Applied::Done => "approved",
+                Applied::Stale => "stale",
+                Applied::Refused(_) => "refused",
+            });
+        }
+        match applied {
+            Applied::Done => {
+                memory.applied(action, now);
+                match action {
+                    // Until the watch tells of the deletion the plan would still be seen.
+                    Action::DeletePlan { .. } => Turn::Rest(Wake::at(later(now, RETRY))),
+                    Action::Hold(_)
+                    | Action::Approve { .. }
+                    | Action::Wait(_)
+                    | Action::Done
+                    | Action::Fail(_) => Turn::Again,
+                }
+            }
+            Applied::Stale => Turn::Rest(Wake::at(later(now, RETRY))),
+            Applied::Refused(why) => {
+                warn!(why, "refused");
+                memory.refused = Some(why);
+                Turn::Rest(Wake::at(later(now, RETRY)))
+            }
+        }
+    }
+
+    /// The closer watch on a step's namespace; `None` until its first lists are there.
+    fn watch(&mut self, step: &Step, mirror: &Mirror) -> Option<&NamespaceMirror> {
+        let running = self.running.as_mut()?;
+        let name = step.namespace.as_str();
+        if running.watched.as_ref().is_none_or(|(watched, _)| watched != name) {
+            running.watched = Some((name.to_owned(), mirror.namespace(name)));
+        }
+        let (_, watched) = running.watched.as_ref()?;
+        watched.is_settled().then_some(watched)
+    }
+
+    async fn end_succeeded(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        mut next: ClusterUpgradeStatus,
+        plan: &Plan,
+        seen: Seen<'_>,
+    ) -> Result<Wake, journal::Error> {
+        self.succeed(&mut next, "at the target");
+        self.end(upgrade, next, Some(plan), seen).await
+    }
+
+    async fn end_failed(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        mut next: ClusterUpgradeStatus,
+        at: Option<(usize, &Plan)>,
+        failure: Failure,
+        seen: Seen<'_>,
+    ) -> Result<Wake, journal::Error> {
+        let now = self.clock.now();
+        let plan = at.map(|(_, plan)| plan);
+        if let Some((index, _)) = at
+            && let Some(step) = next.steps.get_mut(index)
+        {
+            step.state = StepStateName::Failed;
+            step.message = Some(cut(&failure.message, 2048));
+            step.completion_time = Some(now);
+        }
+        next.state = Some(match failure.kind {
+            wavelift_core::campaign::Failure::Failed => ClusterStateName::Failed,
+            wavelift_core::campaign::Failure::Stalled => ClusterStateName::Stalled,
+        });
+        next.message = Some(failure.message.clone());
+        next.completion_time = Some(now);
+        next.failure = Some(FailureStatus {
+            kind: failure.kind.into(),
+            reason: failure.reason.to_string(),
+            message: cut(&failure.message, 2048),
+            remediation: failure.reason.remediation().to_owned(),
+            step: at.and_then(|(index, _)| i32::try_from(index).ok()),
+        });
+        self.end(upgrade, next, plan, seen).await
+    }
+
+    /// Gives approvals back if that is wanted, then writes the last word.
+    async fn end(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        next: ClusterUpgradeStatus,
+        plan: Option<&Plan>,
+        seen: Seen<'_>,
+    ) -> Result<Wake, journal::Error> {
+        if upgrade.spec.after_upgrade == AfterUpgrade::Restore
+            && let Some(plan) = plan
+            && !self.restore(upgrade, plan, seen.mirror).await
+        {
+            return Ok(Wake::at(later(self.clock.now(), RETRY)));
+        }
+        if self.write(upgrade, next, seen.mirror).await?.is_some() {
+            self.running = None;
+            self.metrics.in_progress(None);
+        }
+        // Whoever waits may start now.
+        Ok(Wake::at(self.clock.now()))
+    }
+
+    /// True when everything that was held in this upgrade's name is given back, or cannot be.
+    async fn restore(&self, upgrade: &ClusterUpgrade, plan: &Plan, mirror: &Mirror) -> bool {
+        let holder = format!("{}/{}", self.journal.namespace(), upgrade.name_any());
+        let mut is_complete = true;
+        for namespace in namespaces(plan, 0) {
+            for subscription in mirror.subscriptions.of(namespace) {
+                if objects::annotation(&*subscription, labels::HELD_BY) != Some(holder.as_str()) {
+                    continue;
+                }
+                let target =
+                    Target { client: &self.client, mirror, namespace, holder: holder.as_str() };
+                match apply::restore(&subscription, target).await {
+                    Applied::Done => {}
+                    Applied::Stale => is_complete = false,
+                    Applied::Refused(why) => {
+                        let subscription = objects::name(&*subscription);
+                        warn!(subscription, why, "approval cannot be given back");
+                    }
+                }
+            }
+        }
+        is_complete
+    }
+}
+
+/// From a write that did not go through to the next try.
+const RETRY: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
+
+/// What a restarted agent still knows of a step.
+fn remembered(status: &ClusterUpgradeStatus, index: usize) -> decide::Memory {
+    let step = status.steps.get(index);
+    decide::Memory {
+        since: step.and_then(|step| step.start_time),
+        percent: step.and_then(|step| u8::try_from(step.percent).ok()).unwrap_or(0),
+        ..decide::Memory::default()
+    }
+}
+
+/// Whether the cluster is already past a step that is not the last.
+fn is_passed(place: Place<'_>, seen: Seen<'_>) -> bool {
+    let Place { plan, step, index } = place;
+    let csvs = seen.mirror.csvs.of(step.namespace.as_str());
+    let is_there = |name: &str| csvs.iter().any(|csv| objects::name(&**csv) == name);
+    let is_past = replan::is_taken(plan, index, &seen.current.inventory);
+    // The step's own CSVs are the driver's business, until they have made way for later ones.
+    is_past && step.moves.iter().all(|item| !is_there(item.to.as_str()))
+}
+
+/// Subscriptions of later steps' namespaces that OLM would move by itself.
+fn elsewhere(place: Place<'_>, mirror: &Mirror) -> Vec<decide::Hold> {
+    let here = place.step.namespace.as_str();
+    let others = namespaces(place.plan, place.index).into_iter().filter(|name| *name != here);
+    others.flat_map(|name| to_hold(&mirror.subscriptions.of(name))).collect()
+}
+
+fn namespaces(plan: &Plan, from: usize) -> std::collections::BTreeSet<&str> {
+    plan.steps.iter().skip(from).map(|step| step.namespace.as_str()).collect()
+}
+
+/// Puts a decision into the status.
+fn show(
+    decision: &Decision,
+    observed: &Observed,
+    place: Place<'_>,
+    next: &mut ClusterUpgradeStatus,
+) {
+    let (index, of) = (place.index, place.plan.steps.len());
+    let is_verifying = matches!(decision.action, Action::Wait(Waiting::Stability));
+    if next.state != Some(ClusterStateName::Verifying) {
+        next.state = Some(if is_verifying && index + 1 == of {
+            ClusterStateName::Verifying
+        } else {
+            ClusterStateName::Upgrading
+        });
+    }
+    next.message = Some(if of == 1 {
+        decision.message.clone()
+    } else {
+        format!("step {} of {of}: {}", index + 1, decision.message)
+    });
+    if let Some(step) = next.steps.get_mut(index) {
+        step.percent = i32::from(decision.percent);
+        step.message = Some(cut(&decision.message, 2048));
+        if let Some(name) = &decision.install_plan {
+            step.install_plan = Some(name.clone());
+        }
+    }
+    next.insights = decision.insights.iter().take(INSIGHTS_MAX).map(InsightStatus::from).collect();
+    next.operator_conditions = relayed(observed);
+}
+
+/// What the operators of the namespace say of themselves, as it is.
+fn relayed(observed: &Observed) -> Vec<OperatorConditionStatus> {
+    let all = observed.operator_conditions.iter().flat_map(|condition| {
+        let csv = objects::name(&**condition).to_owned();
+        condition.status.conditions.iter().map(move |said| OperatorConditionStatus {
+            csv: csv.clone(),
+            kind: cut(&said.kind, 316),
+            status: cut(&said.status, 16),
+            reason: cut(&said.reason, 1024),
+            message: cut(&said.message, 2048),
+        })
+    });
+    all.take(RELAYED_MAX).collect()
+}

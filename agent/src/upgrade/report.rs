@@ -1,0 +1,68 @@
+//! What goes to the hub: transitions through the outbox, percent if there is room.
+
+use bytes::Bytes;
+use kube::ResourceExt as _;
+use tracing::{debug, warn};
+use wavelift_api::{ClusterUpgrade, ClusterUpgradeStatus, cluster_upgrade::Origin};
+use wavelift_core::state::ClusterState;
+
+use super::{Executor, fence, revision};
+use crate::{
+    journal,
+    link::{AgentReport, Finality, Progress, StatusReport},
+};
+
+impl Executor {
+    /// Reports a transition; the link repeats it until the hub has made it durable.
+    pub(super) fn tell(&self, upgrade: &ClusterUpgrade, status: &ClusterUpgradeStatus) {
+        let Some(link) = &self.link else { return };
+        let (Some(fence), Some(key)) =
+            (fence(upgrade), journal::key(upgrade, self.settings.cluster.as_str()))
+        else {
+            return;
+        };
+        let status_json = match serde_json::to_vec(status) {
+            Ok(json) => Bytes::from(json),
+            Err(error) => {
+                warn!(%error, "a status cannot be written as JSON");
+                return;
+            }
+        };
+        let is_last = status.state.is_some_and(|state| journal::is_last(state.into()));
+        let report = StatusReport {
+            fence,
+            revision: revision(status),
+            finality: if is_last { Finality::Terminal } else { Finality::Running },
+            upgrade: key,
+            status_json,
+        };
+        if let Err(error) = link.report(report) {
+            warn!(upgrade = upgrade.name_any(), %error, "a status waits for its turn");
+        }
+    }
+
+    /// Tells how far the step is; lost without harm.
+    pub(super) fn progress(&self, upgrade: &ClusterUpgrade, step: usize, percent: u8) {
+        if upgrade.spec.origin != Origin::Hub {
+            return;
+        }
+        let (Some(link), Some(status)) = (&self.link, &upgrade.status) else { return };
+        let (Some(fence), Some(key)) =
+            (fence(upgrade), journal::key(upgrade, self.settings.cluster.as_str()))
+        else {
+            return;
+        };
+        let state = status.state.map_or("", |state| ClusterState::from(state).as_str());
+        let progress = Progress {
+            fence,
+            revision: revision(status),
+            upgrade: key,
+            step_index: u32::try_from(step).unwrap_or(u32::MAX),
+            percent,
+            state: state.to_owned(),
+        };
+        if link.try_send(AgentReport::Progress(progress)).is_err() {
+            debug!("no room for progress");
+        }
+    }
+}

@@ -132,19 +132,33 @@ impl Kept {
 
 impl Running {
     async fn leads(&mut self) -> Claim {
-        let leadership = self.leadership.wait_for(|now| now.claim().is_some()).await.unwrap();
-        leadership.claim().unwrap().clone()
+        leads(&mut self.leadership, Term(1)).await
     }
 
     async fn stands_by(&mut self) {
         let standby = |now: &Leadership| matches!(now, Leadership::Standby { .. });
-        self.leadership.wait_for(standby).await.unwrap();
+        until(&mut self.leadership, standby).await;
     }
 
     async fn stop(self) {
         self.stop.cancel();
         self.task.await.unwrap();
     }
+}
+
+/// Waits, in paused time, until this process leads with `term` or a higher one.
+async fn leads(leadership: &mut watch::Receiver<Leadership>, term: Term) -> Claim {
+    let leads = |now: &Leadership| now.claim().is_some_and(|claim| claim.term() >= term);
+    until(leadership, leads).await.claim().unwrap().clone()
+}
+
+/// An hour of paused time is enough for anything here.
+async fn until(
+    leadership: &mut watch::Receiver<Leadership>,
+    is_so: impl FnMut(&Leadership) -> bool,
+) -> Leadership {
+    let so = tokio::time::timeout(3600 * SECOND, leadership.wait_for(is_so)).await;
+    so.expect("it never came to that").unwrap().clone()
 }
 
 async fn read(State(server): State<Server>) -> Response {
@@ -262,10 +276,7 @@ async fn a_paused_leader_finds_its_claim_over_before_its_elector_had_a_turn() {
     let (elector, mut leadership) = server.elector("anna");
     let stop = CancellationToken::new();
     let mut anna = pin!(elector.run(stop.clone()));
-    let claim = drive(&mut anna, async {
-        leadership.wait_for(|now| now.claim().is_some()).await.unwrap().claim().unwrap().clone()
-    })
-    .await;
+    let claim = drive(&mut anna, leads(&mut leadership, Term(1))).await;
 
     // From here on nobody polls anna: the process stands still while the world goes on.
     let mut bert = server.twin().run("bert");
@@ -273,15 +284,9 @@ async fn a_paused_leader_finds_its_claim_over_before_its_elector_had_a_turn() {
     assert!(leadership.borrow().claim().is_some(), "anna still believes that it leads");
     assert_eq!(claim.check(), Err(Expired { term: Term(1) }), "but may not write any more");
 
-    drive(&mut anna, async {
-        leadership.wait_for(|now| now.claim().is_none()).await.unwrap();
-    })
-    .await;
+    drive(&mut anna, until(&mut leadership, |now| now.claim().is_none())).await;
     bert.stop().await;
-    let again = drive(&mut anna, async {
-        leadership.wait_for(|now| now.claim().is_some()).await.unwrap().claim().unwrap().clone()
-    })
-    .await;
+    let again = drive(&mut anna, leads(&mut leadership, Term(1))).await;
     assert_eq!(again.term(), Term(3));
     assert_eq!(claim.check(), Err(Expired { term: Term(1) }), "the old claim stays over");
 }
@@ -291,17 +296,10 @@ async fn a_paused_leader_that_nobody_replaced_leads_again_under_a_new_term() {
     let server = Server::new();
     let (elector, mut leadership) = server.elector("anna");
     let mut anna = pin!(elector.run(CancellationToken::new()));
-    let claim = drive(&mut anna, async {
-        leadership.wait_for(|now| now.claim().is_some()).await.unwrap().claim().unwrap().clone()
-    })
-    .await;
+    let claim = drive(&mut anna, leads(&mut leadership, Term(1))).await;
     advance(60 * SECOND).await;
     assert!(claim.check().is_err());
-    let again = drive(&mut anna, async {
-        let later = |now: &Leadership| now.claim().is_some_and(|claim| claim.term() > Term(1));
-        leadership.wait_for(later).await.unwrap().claim().unwrap().clone()
-    })
-    .await;
+    let again = drive(&mut anna, leads(&mut leadership, Term(2))).await;
     assert_eq!(again.term(), Term(2));
 }
 
@@ -370,8 +368,7 @@ async fn a_deleted_lease_does_not_lower_the_term() {
     let claim = bert.leads().await;
     assert_eq!(claim.term(), Term(2));
     server.kept.lock().lease = None;
-    let later = |now: &Leadership| now.claim().is_some_and(|claim| claim.term() > Term(2));
-    let again = bert.leadership.wait_for(later).await.unwrap().claim().unwrap().clone();
+    let again = leads(&mut bert.leadership, Term(3)).await;
     assert_eq!(again.term(), Term(3));
     assert!(claim.check().is_err());
 }

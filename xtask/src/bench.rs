@@ -2,9 +2,15 @@
 
 use anyhow::Result;
 
-use crate::shell::{self, cargo};
+use crate::shell::{self, cargo, root, say};
+
+const BENCHES: &str = "tests/benches";
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let mut command = cargo(&["bench", "--workspace", "--benches", "--"]);
+    if !root().join(BENCHES).is_dir() {
+        say("no benches yet");
+        return Ok(());
+    }
+    let mut command = cargo(&["bench", "--package", "wavelift-tests", "--bench", "*", "--"]);
     shell::run(command.args(args))
 }

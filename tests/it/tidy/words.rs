@@ -40,6 +40,13 @@ fn no_text_names_a_machine() {
 }
 
 #[test]
+fn links_between_pages_lead_somewhere() {
+    let files = files();
+    let root = wavelift_runtime::testing::workspace_root();
+    report(&dead_links(&files, |path| root.join(path).exists()));
+}
+
+#[test]
 fn the_checks_find_what_they_look_for() {
     let code = mk_file(
         "hub/src/metrics.rs",
@@ -52,6 +59,12 @@ fn the_checks_find_what_they_look_for() {
         .into_iter()
         .collect();
     assert_eq!(names, ["wavelift_hub_sessions"]);
+
+    let page = mk_file(
+        "docs/a.md",
+        "See [b](b.md#part), [c](../c.md), [here](#there), [web](https://example.com/x.md).",
+    );
+    assert_eq!(dead_links(&[page], |path| path == "docs/b.md"), ["docs/a.md: no `c.md`"]);
 
     let text = format!("cd {}{}main\n", "/wor", "k/");
     assert_eq!(
@@ -99,4 +112,37 @@ fn machine_words(files: &[File]) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Relative links in Markdown whose file is not there.
+fn dead_links(files: &[File], exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut findings = Vec::new();
+    for page in files.iter().filter(|file| file.name().ends_with(".md")) {
+        let links = page.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || target.contains(' ') {
+                continue;
+            }
+            let path = resolve(&page.name(), target);
+            if !exists(&path) {
+                findings.push(format!("{}: no `{path}`", page.name()));
+            }
+        }
+    }
+    findings
+}
+
+/// The path from the root of what `page` calls `target`.
+fn resolve(page: &str, target: &str) -> String {
+    let mut parts: Vec<_> = page.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." => {}
+            other => parts.push(other),
+        }
+    }
+    parts.join("/")
 }

@@ -160,8 +160,9 @@ impl OlmV0 {
     fn on_csv_gone(&mut self, key: &Key, object: &Value) {
         self.unapplied.remove(key);
         self.flapping.remove(key);
+        self.forget_certificates(key);
         if text(object, "/status/phase") == "Deleting" {
-            self.flap_after(key);
+            self.flap_after(key, object);
             let namespace = key.namespace.clone();
             self.later(self.timing.resolution_after_hop, Task::Resolve(namespace));
         } else {

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use rand::Rng;
 use serde_json::{Value, json};
 
+use super::webhooks::{has_webhooks, installation};
 use super::{
     Key, OlmV0, Task,
     objects::{array, at, key_of, set, stamp, text},
@@ -49,6 +50,8 @@ impl OlmV0 {
             successor: self.successor(key),
             predecessor: self.predecessor(key, &csv),
             requirements,
+            installation: installation(&csv),
+            certificates: self.certificates(key),
             rollout: self.rollout(key, &csv),
         };
         let decided = decide(&facts, self.timing.install_timeout, self.now);
@@ -85,7 +88,10 @@ impl OlmV0 {
     }
 
     fn go(&mut self, key: &Key, csv: &Value, (transition, lacking): (Transition, Vec<Value>)) {
-        if transition.phase == Phase::Installing && transition.reason == "InstallSucceeded" {
+        if transition.reason == "NeedsCertRotation" {
+            self.renew_certificates(key);
+        }
+        if text(csv, "/status/phase") == Phase::InstallReady.as_str() {
             self.ensure_deployments(key, csv);
         }
         let now = self.now;
@@ -204,13 +210,19 @@ impl OlmV0 {
     }
 
     /// Rolls the dice whether the CSV that has replaced `gone` falls back for a moment.
-    pub(super) fn flap_after(&mut self, gone: &Key) {
+    ///
+    /// Where both have webhooks it falls back for another reason: their certificates.
+    pub(super) fn flap_after(&mut self, gone: &Key, object: &Value) {
+        let has_webhooks_before = has_webhooks(object);
         let csvs = self.objects.list(&gk::CSV, &gone.namespace);
         let newer = csvs.iter().find(|csv| {
             text(csv, "/spec/replaces") == gone.name && text(csv, "/status/phase") == "Succeeded"
         });
-        let Some(newer) = newer.map(|csv| key_of(csv)) else { return };
-        if self.rng.random_range(0..100) < self.timing.flap_percent {
+        let Some(newer) = newer else { return };
+        let (newer, has_webhooks) = (key_of(newer), has_webhooks(newer));
+        if has_webhooks && has_webhooks_before {
+            self.lose_certificates(newer);
+        } else if self.rng.random_range(0..100) < self.timing.flap_percent {
             let until = after(self.now, self.timing.flap.draw(&mut self.rng));
             self.flapping.insert(newer.clone(), until);
             self.later(self.timing.csv_step, Task::Csv(newer));

@@ -7,6 +7,7 @@ use super::{
     Key, OlmV0,
     objects::{array, at, set, text},
     phase::Rollout,
+    webhooks::has_webhooks,
 };
 use crate::apiserver::gk;
 
@@ -32,7 +33,11 @@ impl OlmV0 {
         for wanted in array(csv, "/spec/install/spec/deployments") {
             let name = text(wanted, "/name");
             let target = Key::new(&key.namespace, name);
-            let spec = at(wanted, "/spec").clone();
+            let mut spec = at(wanted, "/spec").clone();
+            if has_webhooks(csv) {
+                let certificate = json!(self.certificate_name(key));
+                set(&mut spec, "/template/metadata/annotations/olmcahash", certificate);
+            }
             let hash = spec_hash(&spec);
             let labels = json!({
                 "olm.deployment-spec-hash": hash,

@@ -38,6 +38,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) successor: Successor,
     pub(crate) predecessor: Predecessor,
     pub(crate) requirements: Requirements,
+    pub(crate) installation: Installation,
+    pub(crate) certificates: Certificates,
     pub(crate) rollout: Rollout,
 }
 
@@ -77,6 +79,23 @@ pub(crate) enum Predecessor {
 pub(crate) enum Requirements {
     Met,
     NotMet,
+}
+
+/// Whether OLM can install the CSV at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Installation {
+    Possible,
+    /// It converts its APIs and still says that it can live in some namespaces only. The real
+    /// operator finds that out while it installs, and tries again without end.
+    ConvertsForSomeNamespaces,
+}
+
+/// The certificates that OLM makes for a CSV's webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Certificates {
+    Fine,
+    /// They went with the version before.
+    Gone,
 }
 
 /// How the CSV's Deployments do.
@@ -127,11 +146,7 @@ pub(crate) fn decide(facts: &Facts<'_>, install_timeout: Duration, now: Timestam
             go(Phase::Pending, "RequirementsUnknown", "requirements not yet checked".to_owned())
         }
         Phase::Pending => pending(facts),
-        Phase::InstallReady => go(
-            Phase::Installing,
-            "InstallSucceeded",
-            "waiting for install components to report healthy".to_owned(),
-        ),
+        Phase::InstallReady => install_ready(facts),
         Phase::Installing => installing(facts, install_timeout, now),
         Phase::Succeeded => succeeded(facts),
         Phase::Failed => failed(facts),
@@ -178,6 +193,23 @@ fn pending(facts: &Facts<'_>) -> Move {
     }
 }
 
+fn install_ready(facts: &Facts<'_>) -> Move {
+    match facts.installation {
+        Installation::Possible => go(
+            Phase::Installing,
+            "InstallSucceeded",
+            "waiting for install components to report healthy".to_owned(),
+        ),
+        Installation::ConvertsForSomeNamespaces => go(
+            Phase::Failed,
+            "InstallComponentFailed",
+            "install strategy failed: unable to manage conversion webhook: CSVs with conversion \
+             webhooks must support only AllNamespaces"
+                .to_owned(),
+        ),
+    }
+}
+
 fn installing(facts: &Facts<'_>, install_timeout: Duration, now: Timestamp) -> Move {
     let times_out = after(facts.since, install_timeout);
     match &facts.rollout {
@@ -196,6 +228,10 @@ fn installing(facts: &Facts<'_>, install_timeout: Duration, now: Timestamp) -> M
 fn succeeded(facts: &Facts<'_>) -> Move {
     if let Some(newer) = facts.replaced_by {
         return go(Phase::Replacing, "BeingReplaced", format!("being replaced by csv: {newer}"));
+    }
+    if facts.certificates == Certificates::Gone {
+        let message = "CSV owns resources that require a cert refresh".to_owned();
+        return go(Phase::Pending, "NeedsCertRotation", message);
     }
     if facts.requirements == Requirements::NotMet {
         let message = "requirements no longer met".to_owned();
@@ -220,6 +256,10 @@ fn failed(facts: &Facts<'_>) -> Move {
     }
     if facts.requirements == Requirements::NotMet {
         return go(Phase::Pending, "RequirementsNotMet", "requirements not met".to_owned());
+    }
+    if facts.installation == Installation::ConvertsForSomeNamespaces {
+        let message = "calculated deployment install is bad".to_owned();
+        return go(Phase::Pending, "NeedsReinstall", message);
     }
     match &facts.rollout {
         Rollout::Available => installed(),

@@ -5,15 +5,20 @@ use std::{
     sync::Arc,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use wavelift_catalog::{Catalog, Fbc, Limits};
 
 use super::recording::Line;
-use crate::olm_v0::objects::text;
+use crate::olm_v0::objects::{array, text};
 
 /// What is known of bundles besides their place in a channel, by CSV.
 #[derive(Debug, Default)]
-pub(super) struct Bundles(BTreeMap<String, Vec<Value>>);
+pub(super) struct Bundles {
+    properties: BTreeMap<String, Vec<Value>>,
+    /// The CSVs whose CRDs are converted by a webhook, with their install modes.
+    converting: BTreeMap<String, Value>,
+}
 
 impl Bundles {
     /// Collects the properties and the least Kubernetes version of every CSV that appears.
@@ -35,7 +40,7 @@ impl Bundles {
             }
             of.insert(name.clone(), properties);
         }
-        Self(of)
+        Self { properties: of, converting: converting(lines) }
     }
 
     /// A catalog with these packages, each a map of channels to entries.
@@ -71,7 +76,10 @@ impl Bundles {
         let mut properties = vec![json!({
             "type": "olm.package", "value": { "packageName": package, "version": version },
         })];
-        properties.extend(self.0.get(name).into_iter().flatten().cloned());
+        properties.extend(self.properties.get(name).into_iter().flatten().cloned());
+        if let Some(modes) = self.converting.get(name) {
+            properties.push(inline(package, name, modes));
+        }
         json!({
             "schema": "olm.bundle",
             "name": name,
@@ -80,4 +88,60 @@ impl Bundles {
             "properties": properties,
         })
     }
+}
+
+/// The CSVs that came with a CRD that a webhook converts. Recorded CSVs have no install modes, but
+/// a namespace whose operator group targets everything could take none but those for everything.
+fn converting(lines: &[Line]) -> BTreeMap<String, Value> {
+    let events = || {
+        lines.iter().filter_map(|line| match line {
+            Line::Event { kind, object, .. } => Some((kind.as_str(), object)),
+            Line::Action { .. } | Line::Note(_) => None,
+        })
+    };
+    let for_some = events().any(|(kind, object)| {
+        kind == "OperatorGroup" && !array(object, "/spec/targetNamespaces").is_empty()
+    });
+    let modes = json!([
+        { "type": "OwnNamespace", "supported": for_some },
+        { "type": "AllNamespaces", "supported": true },
+    ]);
+    let mut converting = BTreeMap::new();
+    let mut plain = BTreeSet::new();
+    for (_, object) in events().filter(|(kind, _)| *kind == "CustomResourceDefinition") {
+        let annotations = object["metadata"]["annotations"].as_object();
+        let csvs = annotations.into_iter().flatten().filter_map(|(name, value)| {
+            let alongside = name.starts_with("operatorframework.io/installed-alongside-");
+            value.as_str().filter(|_| alongside)?.split('/').nth(1).map(str::to_owned)
+        });
+        for csv in csvs {
+            if text(object, "/spec/conversion/strategy") != "Webhook" {
+                plain.insert(csv);
+            } else if !plain.contains(&csv) {
+                converting.insert(csv, modes.clone());
+            }
+        }
+    }
+    converting
+}
+
+/// The manifest of a CSV with a conversion webhook.
+fn inline(package: &str, name: &str, modes: &Value) -> Value {
+    let manifest = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "ClusterServiceVersion",
+        "metadata": { "name": name },
+        "spec": {
+            "installModes": modes,
+            "webhookdefinitions": [{ "type": "ConversionWebhook", "deploymentName": package }],
+            "install": { "strategy": "deployment", "spec": { "deployments": [{
+                "name": package,
+                "spec": {
+                    "replicas": 1,
+                    "template": { "spec": { "containers": [{ "image": name }] } },
+                },
+            }] } },
+        },
+    });
+    json!({ "type": "olm.bundle.object", "value": { "data": STANDARD.encode(manifest.to_string()) } })
 }

@@ -20,6 +20,8 @@ fn facts(phase: Phase, reason: &'static str) -> Facts<'static> {
         successor: Successor::NotYet,
         predecessor: Predecessor::Gone,
         requirements: Requirements::Met,
+        installation: Installation::Possible,
+        certificates: Certificates::Fine,
         rollout: Rollout::Available,
     }
 }
@@ -141,4 +143,20 @@ fn a_namespace_needs_exactly_one_operator_group() {
     check(&many, 1_000, (Phase::Failed, "TooManyOperatorGroups"));
     let again = facts(Phase::Failed, "TooManyOperatorGroups");
     check(&again, 1_000, (Phase::Pending, "RequirementsUnknown"));
+}
+
+#[test]
+fn webhooks_bring_troubles_of_their_own() {
+    let gone =
+        Facts { certificates: Certificates::Gone, ..facts(Phase::Succeeded, "InstallSucceeded") };
+    check(&gone, 1_000, (Phase::Pending, "NeedsCertRotation"));
+    let converts = |phase, reason| Facts {
+        installation: Installation::ConvertsForSomeNamespaces,
+        rollout: waiting(),
+        ..facts(phase, reason)
+    };
+    let ready = converts(Phase::InstallReady, "AllRequirementsMet");
+    check(&ready, 1_000, (Phase::Failed, "InstallComponentFailed"));
+    let failed = converts(Phase::Failed, "InstallComponentFailed");
+    check(&failed, 1_000, (Phase::Pending, "NeedsReinstall"));
 }

@@ -5,8 +5,8 @@
 //! compares them with `docs/metrics.md`. Label values come from enums or are bounded otherwise.
 
 use prometheus::{
-    Encoder as _, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder as _, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
     core::{Collector, MetricVec, MetricVecBuilder},
 };
 
@@ -46,6 +46,8 @@ pub struct Family<B: MetricVecBuilder, const N: usize>(MetricVec<B>);
 pub type Counters<const N: usize> = Family<<IntCounterVec as Inner>::Builder, N>;
 /// Gauges with `N` labels.
 pub type Gauges<const N: usize> = Family<<IntGaugeVec as Inner>::Builder, N>;
+/// Gauges of fractions with `N` labels.
+pub type Ratios<const N: usize> = Family<<GaugeVec as Inner>::Builder, N>;
 /// Histograms with `N` labels.
 pub type Histograms<const N: usize> = Family<<HistogramVec as Inner>::Builder, N>;
 
@@ -116,6 +118,16 @@ impl Metrics {
         labels: [&str; N],
     ) -> Result<Gauges<N>, Error> {
         self.register(name, || IntGaugeVec::new(Opts::new(name, help), &labels)).map(Family)
+    }
+
+    /// Registers gauges of fractions with labels.
+    pub fn ratios<const N: usize>(
+        &self,
+        name: &str,
+        help: &str,
+        labels: [&str; N],
+    ) -> Result<Ratios<N>, Error> {
+        self.register(name, || GaugeVec::new(Opts::new(name, help), &labels)).map(Family)
     }
 
     /// Registers a histogram with these upper bounds.
@@ -213,12 +225,17 @@ mod tests {
         refused.with(["wrong_ca"]).inc_by(2);
         refused.remove(["expired"]);
         refused.remove(["never_seen"]);
+        let done = metrics.ratios("wavelift_test_done_ratio", "Done.", ["wave"]).unwrap();
+        done.with(["canary"]).set(0.25);
         let took =
             metrics.histograms("wavelift_test_seconds", "Took.", ["step"], &[1.0, 10.0]).unwrap();
         took.with(["approve"]).observe(4.0);
         assert_eq!(
             metrics.encode().unwrap(),
-            "# HELP wavelift_test_refused_total Refused.\n\
+            "# HELP wavelift_test_done_ratio Done.\n\
+             # TYPE wavelift_test_done_ratio gauge\n\
+             wavelift_test_done_ratio{wave=\"canary\"} 0.25\n\
+             # HELP wavelift_test_refused_total Refused.\n\
              # TYPE wavelift_test_refused_total counter\n\
              wavelift_test_refused_total{reason=\"wrong_ca\"} 2\n\
              # HELP wavelift_test_seconds Took.\n\

@@ -100,10 +100,9 @@ impl Clock {
 
 impl Scaled {
     fn now(&self) -> Timestamp {
-        let passed = SignedDuration::try_from_secs_f64(
-            self.started.elapsed().as_secs_f64() * self.factor,
-        )
-        .unwrap_or(SignedDuration::MAX);
+        let passed =
+            SignedDuration::try_from_secs_f64(self.started.elapsed().as_secs_f64() * self.factor)
+                .unwrap_or(SignedDuration::MAX);
         self.origin.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 }

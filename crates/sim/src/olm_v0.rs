@@ -2,7 +2,7 @@
 //!
 //! [`OlmV0`] is a synchronous, deterministic state machine over the objects of one simulated
 //! cluster. [`OlmV0::tick`] does what is due and says when to be called again. Each thing it does
-//! is a [`Task`] with a time; changes of objects, its own ones too, put tasks in. The delays come
+//! is a task with a time; changes of objects, its own ones too, put tasks in. The delays come
 //! from [`Timing`], the dice from a seed. When it is called late it catches up in order, each
 //! task at its own time.
 //!
@@ -18,8 +18,8 @@
 //! has moved on; a plan that nothing refers to still runs when approved.
 //!
 //! What is not simulated: bundle unpacking, roles and their checks, copied CSVs, the schemas of
-//! CRDs, webhooks but for what they do to a CSV. A step that the API server would refuse is refused when
-//! [`OlmV0::refuse`] says so.
+//! CRDs, webhooks but for what they do to a CSV. A step that the API server would refuse is
+//! refused when [`OlmV0::refuse`] says so.
 //!
 //! Recordings of a real OLM are replayed against it; the table is `replay::RECORDINGS`. One of
 //! them is left out: 27a, in which a write by hand is lost in a race within the real operator.

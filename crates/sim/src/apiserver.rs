@@ -10,6 +10,7 @@
 //! - one version per kind, no conversion (but for events, whose two forms are one object);
 //! - built-in kinds have no schema: they are neither pruned nor validated, and a strategic merge
 //!   patch knows only the merge keys of the usual lists, others are replaced;
+//! - bodies in protobuf are refused (415), which some of `kubectl create ...` send; `apply` works;
 //! - nobody is authenticated, everything is allowed; no admission webhooks, no quotas;
 //! - garbage collection and namespace deletion are done when the delete returns, and an owner that
 //!   never existed is not noticed;

@@ -3,12 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use super::{
-    error::ApiError,
-    kind::Kind,
-    kinds::gk,
-    meta,
-};
+use super::{error::ApiError, kind::Kind, kinds::gk, meta};
 
 /// Completes a new object of a built-in kind.
 pub(super) fn new_object(kind: &Kind, object: &mut Value) {
@@ -19,7 +14,8 @@ pub(super) fn new_object(kind: &Kind, object: &mut Value) {
         meta::put(object, "spec", Some(json!({"finalizers": ["kubernetes"]})));
         meta::put(object, "status", Some(json!({"phase": "Active"})));
     } else if kind.gk == gk::DEPLOYMENT {
-        let spec = meta::fields_mut(meta::fields_mut(object).entry("spec").or_insert_with(|| json!({})));
+        let spec =
+            meta::fields_mut(meta::fields_mut(object).entry("spec").or_insert_with(|| json!({})));
         for (field, value) in
             [("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)]
         {

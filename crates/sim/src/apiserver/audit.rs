@@ -123,8 +123,7 @@ impl Audit {
             gk: request.gk.clone(),
         };
         *log.counts.entry(key).or_default() += 1;
-        let entry =
-            AuditEntry { sequence: log.sequence, request: request.clone(), code, effect };
+        let entry = AuditEntry { sequence: log.sequence, request: request.clone(), code, effect };
         log.entries.push_back(entry);
         if log.entries.len() > self.entries_max {
             log.entries.pop_front();

@@ -1,6 +1,10 @@
 //! From a CustomResourceDefinition to a kind.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::{Arc, LazyLock}};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -44,9 +48,9 @@ fn compile(crd: &Value) -> Result<Kind, ApiError> {
     };
     let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str);
     let need = |pointer: &str| {
-        text(pointer)
-            .filter(|found| !found.is_empty())
-            .ok_or_else(|| refuse(&pointer.replace('/', ".").replacen('.', "", 1), "Required value"))
+        text(pointer).filter(|found| !found.is_empty()).ok_or_else(|| {
+            refuse(&pointer.replace('/', ".").replacen('.', "", 1), "Required value")
+        })
     };
     let (group, kind, plural) =
         (need("/spec/group")?, need("/spec/names/kind")?, need("/spec/names/plural")?);
@@ -58,7 +62,9 @@ fn compile(crd: &Value) -> Result<Kind, ApiError> {
         .into_iter()
         .flatten()
         .find(|version| version.get("storage").is_some_and(|s| s == true))
-        .ok_or_else(|| refuse("spec.versions", "must have exactly one version marked as storage"))?;
+        .ok_or_else(|| {
+            refuse("spec.versions", "must have exactly one version marked as storage")
+        })?;
     let openapi = version.pointer("/schema/openAPIV3Schema");
     let schema = openapi
         .map(Schema::compile)

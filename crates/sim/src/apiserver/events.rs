@@ -1,5 +1,7 @@
 //! Events have two forms, `v1` and `events.k8s.io/v1`, of one object. The store keeps the first.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 /// Fields that have another name in `events.k8s.io/v1`: (there, here).
@@ -32,10 +34,14 @@ impl View {
     }
 
     /// An object as the client sees it.
-    pub(super) fn outward(self, object: &Value) -> Value {
+    pub(super) fn outward(self, object: &Value) -> Cow<'_, Value> {
         match self {
-            Self::Stored => object.clone(),
-            Self::EventsV1 => renamed(object, |name| pick(name, |(there, here)| (here, there)), "events.k8s.io/v1"),
+            Self::Stored => Cow::Borrowed(object),
+            Self::EventsV1 => Cow::Owned(renamed(
+                object,
+                |name| pick(name, |(there, here)| (here, there)),
+                "events.k8s.io/v1",
+            )),
         }
     }
 
@@ -48,7 +54,10 @@ impl View {
     }
 }
 
-fn pick(name: &str, order: impl Fn((&'static str, &'static str)) -> (&'static str, &'static str)) -> String {
+fn pick(
+    name: &str,
+    order: impl Fn((&'static str, &'static str)) -> (&'static str, &'static str),
+) -> String {
     let found = NAMES.iter().map(|pair| order(*pair)).find(|(from, _)| *from == name);
     found.map_or_else(|| name.to_owned(), |(_, to)| to.to_owned())
 }
@@ -72,8 +81,11 @@ mod tests {
         let sent = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "note": "n",
             "regarding": {"name": "x"}, "reason": "R"});
         let stored = View::EventsV1.inward(sent.clone());
-        assert_eq!(stored, json!({"apiVersion": "v1", "kind": "Event", "message": "n",
-            "involvedObject": {"name": "x"}, "reason": "R"}));
-        assert_eq!(View::EventsV1.outward(&stored), sent);
+        assert_eq!(
+            stored,
+            json!({"apiVersion": "v1", "kind": "Event", "message": "n",
+            "involvedObject": {"name": "x"}, "reason": "R"})
+        );
+        assert_eq!(*View::EventsV1.outward(&stored), sent);
     }
 }

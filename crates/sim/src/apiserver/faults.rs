@@ -123,11 +123,7 @@ impl Times {
 impl Matcher {
     /// The mutating requests of one user agent.
     pub fn writes_of(user_agent: &str) -> Self {
-        Self {
-            user_agent: Some(user_agent.to_owned()),
-            verbs: Verbs::Mutating,
-            ..Self::default()
-        }
+        Self { user_agent: Some(user_agent.to_owned()), verbs: Verbs::Mutating, ..Self::default() }
     }
 
     fn matches(&self, request: &Request) -> bool {

@@ -16,7 +16,7 @@ pub(super) use managers::{Manager, Writer, after_apply, after_update, conflict};
 pub(super) struct FieldSet {
     /// Whether the path that leads here is itself in the set.
     member: bool,
-    children: BTreeMap<String, FieldSet>,
+    children: BTreeMap<String, Self>,
 }
 
 /// How two objects differ.
@@ -107,8 +107,10 @@ fn item_key(list: &ListType, item: &Value) -> Option<String> {
         ListType::Atomic => None,
         ListType::Set => Some(format!("v:{item}")),
         ListType::Map(keys) => {
-            let found: Map<String, Value> =
-                keys.iter().map(|k| (k.clone(), item.get(k).cloned().unwrap_or_default())).collect();
+            let found: Map<String, Value> = keys
+                .iter()
+                .map(|k| (k.clone(), item.get(k).cloned().unwrap_or_default()))
+                .collect();
             Some(format!("k:{}", Value::Object(found)))
         }
     }
@@ -141,8 +143,12 @@ impl FieldSet {
                 }
                 set
             }
-            Value::Object(_) | Value::Array(_) | Value::Null | Value::Bool(_)
-            | Value::Number(_) | Value::String(_) => Self { member: true, ..Self::default() },
+            Value::Object(_)
+            | Value::Array(_)
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_) => Self { member: true, ..Self::default() },
         }
     }
 
@@ -287,8 +293,12 @@ pub(super) fn compare(old: &Value, new: &Value, hint: Hint<'_>) -> Difference {
         (Value::Object(before), Value::Object(after)) if !hint.is_atomic_map() => {
             let names = before.keys().chain(after.keys().filter(|k| !before.contains_key(*k)));
             for name in names.filter(|name| !hint.ignores(name)) {
-                let inner =
-                    compare_entry(before.get(name), after.get(name), hint.field(name), !hint.declares(name));
+                let inner = compare_entry(
+                    before.get(name),
+                    after.get(name),
+                    hint.field(name),
+                    !hint.declares(name),
+                );
                 found.changed.adopt(format!("f:{name}"), inner.changed);
                 found.removed.adopt(format!("f:{name}"), inner.removed);
             }

@@ -12,6 +12,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, Request as HttpRequest, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::route::{Call, Route};
@@ -153,13 +154,17 @@ fn review(call: &Call) -> Response<Body> {
     json_response(StatusCode::CREATED, &review)
 }
 
-fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
-    let bytes = serde_json::to_vec(body).expect("a JSON value can always be written");
+fn json_response(status: StatusCode, body: &impl Serialize) -> Response<Body> {
+    let bytes = serde_json::to_vec(body).expect("JSON values and lists of them can be written");
     body_response(status, "application/json", Bytes::from(bytes))
 }
 
 fn plain(text: &str) -> Response<Body> {
-    body_response(StatusCode::OK, "text/plain; charset=utf-8", Bytes::copy_from_slice(text.as_bytes()))
+    body_response(
+        StatusCode::OK,
+        "text/plain; charset=utf-8",
+        Bytes::copy_from_slice(text.as_bytes()),
+    )
 }
 
 fn body_response(status: StatusCode, content_type: &'static str, body: Bytes) -> Response<Body> {

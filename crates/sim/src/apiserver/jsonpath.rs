@@ -1,5 +1,7 @@
 //! The part of JSONPath that printer columns use: fields, indexes, `[*]` and equality filters.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -28,15 +30,17 @@ impl Step {
             Self::Filter(path, wanted) => {
                 let is_wanted = |item: &&Value| {
                     let found = path.iter().try_fold(*item, |value, name| value.get(name));
-                    found.is_some_and(|found| match found {
-                        Value::String(text) => text == wanted,
-                        other => other.to_string() == *wanted,
-                    })
+                    found.is_some_and(|found| shown(found) == *wanted)
                 };
                 value.as_array().into_iter().flatten().filter(is_wanted).collect()
             }
         }
     }
+}
+
+/// A value as a filter compares it: texts without their quotes.
+fn shown(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
 fn steps(path: &str) -> Vec<Step> {

@@ -146,6 +146,11 @@ impl Kind {
         self.scope == Scope::Namespaced
     }
 
+    /// Whether an update must say which state it replaces; others may overwrite blindly.
+    pub fn needs_resource_version(&self) -> bool {
+        self.origin == Origin::Custom || self.gk.kind() == "Lease"
+    }
+
     /// Whether `/status` exists.
     pub fn has_status(&self) -> bool {
         self.status == StatusEndpoint::Apart

@@ -158,7 +158,7 @@ const BUILT_IN: &[Line] = &[
 ];
 
 static SHARED: LazyLock<Arc<Kinds>> = LazyLock::new(|| {
-    let kinds = BUILT_IN.iter().map(|line| line.kind()).map(|kind| (kind.gk.clone(), kind));
+    let kinds = BUILT_IN.iter().map(Line::kind).map(|kind| (kind.gk.clone(), kind));
     Arc::new(Kinds(kinds.collect()))
 });
 
@@ -202,8 +202,7 @@ impl Line {
     fn kind(&self) -> Arc<Kind> {
         let is = |word: &str| self.shape.split(' ').any(|w| w == word);
         let words = |text: &'static str| text.split_whitespace().map(Cow::Borrowed).collect();
-        let mut columns: Vec<Column> =
-            self.columns.split(';').filter_map(column).collect();
+        let mut columns: Vec<Column> = self.columns.split(';').filter_map(column).collect();
         if !is("custom") && self.kind != "Event" && !self.columns.contains("Created At") {
             columns.extend(column(AGE));
         }
@@ -248,9 +247,10 @@ mod tests {
         let csv = kinds.get(&gk::CSV).unwrap();
         assert_eq!(csv.api_version(), "operators.coreos.com/v1alpha1");
         assert!(csv.is_namespaced() && csv.has_status() && csv.counts_generation);
-        assert_eq!(csv.columns.iter().map(|c| &*c.name).collect::<Vec<_>>(), [
-            "Display", "Version", "Replaces", "Phase"
-        ]);
+        assert_eq!(
+            csv.columns.iter().map(|c| &*c.name).collect::<Vec<_>>(),
+            ["Display", "Version", "Replaces", "Phase"]
+        );
         let deployment = kinds.serving("apps", "v1", "deployments").unwrap();
         assert_eq!(deployment.short_names, ["deploy"]);
         assert_eq!(deployment.columns.last().unwrap().name, "Age");

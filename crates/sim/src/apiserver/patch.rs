@@ -48,7 +48,9 @@ impl PatchKind {
                 json_patch::patch(&mut next, &patch).map_err(|e| {
                     ApiError::new(
                         Reason::Invalid,
-                        format!("the server rejected our request due to an error in our request: {e}"),
+                        format!(
+                            "the server rejected our request due to an error in our request: {e}"
+                        ),
                     )
                 })?;
             }
@@ -119,7 +121,8 @@ fn strategic_list(live: &mut Value, items: &[Value], key: &str) {
     }
     let Some(there) = live.as_array_mut() else { return };
     for item in items {
-        let position = there.iter().position(|t| t.get(key).is_some() && t.get(key) == item.get(key));
+        let position =
+            there.iter().position(|t| t.get(key).is_some() && t.get(key) == item.get(key));
         match (position, is_deletion(item)) {
             (Some(position), true) => {
                 there.remove(position);
@@ -159,9 +162,12 @@ mod tests {
                 {"name": "c", "image": "three"}],
         }, "metadata": {"finalizers": ["g"], "$deleteFromPrimitiveList/finalizers": ["f"]}});
         let next = PatchKind::Strategic.run(&live, &patch).unwrap();
-        assert_eq!(next["spec"], json!({"containers": [
-            {"name": "a", "image": "one", "args": ["y"]}, {"name": "c", "image": "three"},
-        ]}));
+        assert_eq!(
+            next["spec"],
+            json!({"containers": [
+                {"name": "a", "image": "one", "args": ["y"]}, {"name": "c", "image": "three"},
+            ]})
+        );
         assert_eq!(next["metadata"]["finalizers"], json!(["g"]));
     }
 

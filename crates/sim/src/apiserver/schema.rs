@@ -81,8 +81,8 @@ pub enum ListType {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum At<'a> {
     Root,
-    Field(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
 }
 
 impl fmt::Display for At<'_> {
@@ -233,7 +233,9 @@ impl Schema {
             }
             Value::Array(items) => {
                 if let Some(schema) = &self.items {
-                    items.iter_mut().for_each(|item| schema.fill_defaults(item));
+                    for item in items {
+                        schema.fill_defaults(item);
+                    }
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -255,7 +257,9 @@ impl Schema {
             }
             Value::Array(items) => {
                 if let Some(schema) = &self.items {
-                    items.iter_mut().for_each(|item| schema.drop_nulls(item));
+                    for item in items {
+                        schema.drop_nulls(item);
+                    }
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

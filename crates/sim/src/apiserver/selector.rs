@@ -146,6 +146,8 @@ fn field_term(kind: &Kind, term: &str) -> Result<FieldTerm, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
@@ -157,7 +159,7 @@ mod tests {
             "metadata": {"name": "a", "labels": {"env": "prod", "region": "eu"}},
             "involvedObject": {"name": "x"}, "type": "Warning",
         });
-        let kind = Kinds::built_in().get(&gk::EVENT).unwrap().clone();
+        let kind = Arc::clone(Kinds::built_in().get(&gk::EVENT).unwrap());
         let selector = Selector::parse(&kind, labels, fields).unwrap();
         assert_eq!(selector.matches(&object), expected, "{labels:?} {fields:?}");
     }
@@ -180,7 +182,7 @@ mod tests {
         check("", "metadata.name=a,type!=Normal", true);
         check("", "involvedObject.name=x", true);
         check("", "regarding.name=y", false);
-        let kind = Kinds::built_in().get(&gk::CONFIG_MAP).unwrap().clone();
+        let kind = Arc::clone(Kinds::built_in().get(&gk::CONFIG_MAP).unwrap());
         let refused = Selector::parse(&kind, "", "data.x=1").unwrap_err();
         assert_eq!(refused.code, 400);
         assert_eq!(Selector::parse(&kind, "a b c", "").unwrap_err().code, 400);

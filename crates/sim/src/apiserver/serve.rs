@@ -114,8 +114,7 @@ async fn connection(server: ApiServer, io: TokioIo<tokio::net::TcpStream>) {
             response
         }
     });
-    let served =
-        auto::Builder::new(TokioExecutor::new()).serve_connection(io, service).await;
+    let served = auto::Builder::new(TokioExecutor::new()).serve_connection(io, service).await;
     if let Err(error) = served {
         tracing::debug!(error = &*error as &dyn std::error::Error, "connection ended");
     }

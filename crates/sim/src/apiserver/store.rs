@@ -23,8 +23,8 @@ use super::{
     meta,
 };
 
-pub use remove::{Precondition, Propagation};
 pub(super) use remove::Deleted;
+pub use remove::{Precondition, Propagation};
 pub(super) use write::{Effect, FieldValidation, Force, Outcome, Part, WriteOptions};
 
 /// How much a server remembers.
@@ -98,7 +98,7 @@ pub enum Batch {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { history_changes: 1_000, history_bytes: 1 << 20, audit_entries: 2_000 }
+        Self { history_changes: 1_000, history_bytes: 1 << 19, audit_entries: 2_000 }
     }
 }
 
@@ -112,8 +112,7 @@ impl Store {
             objects: BTreeMap::new(),
             history: History::new(limits.history_changes, limits.history_bytes),
         };
-        let shared =
-            Shared { clock, state: RwLock::new(state), wake: watch::Sender::new(0) };
+        let shared = Shared { clock, state: RwLock::new(state), wake: watch::Sender::new(0) };
         Self { shared: Arc::new(shared), manager: None }
     }
 

@@ -103,7 +103,11 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
 }
 
 fn count(value: &Value) -> usize {
-    value.as_object().map(serde_json::Map::len).or(value.as_array().map(Vec::len)).unwrap_or(0)
+    match value {
+        Value::Object(map) => map.len(),
+        Value::Array(items) => items.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 fn text(value: &Value) -> String {
@@ -160,9 +164,21 @@ mod tests {
     #[test]
     fn ages_read_like_those_of_kubectl() {
         for (seconds, expected) in [
-            (0, "0s"), (119, "119s"), (120, "2m"), (125, "2m5s"), (600, "10m"), (10_799, "179m"),
-            (10_800, "3h"), (12_000, "3h20m"), (30_000, "8h"), (172_799, "47h"), (172_800, "2d"),
-            (180_000, "2d2h"), (700_000, "8d"), (63_072_000, "2y"), (70_000_000, "2y80d"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (125, "2m5s"),
+            (600, "10m"),
+            (10_799, "179m"),
+            (10_800, "3h"),
+            (12_000, "3h20m"),
+            (30_000, "8h"),
+            (172_799, "47h"),
+            (172_800, "2d"),
+            (180_000, "2d2h"),
+            (700_000, "8d"),
+            (63_072_000, "2y"),
+            (70_000_000, "2y80d"),
         ] {
             assert_eq!(human_duration(seconds), expected, "{seconds}");
         }
@@ -178,7 +194,10 @@ mod tests {
             "involvedObject": {"kind": "Pod", "name": "p"},
         });
         let table = table(kinds.get(&gk::EVENT).unwrap(), [&event].into_iter(), Include::None, now);
-        assert_eq!(table["rows"][0]["cells"], json!(["10m", "Normal", "Started", "pod/p", "go", "e"]));
+        assert_eq!(
+            table["rows"][0]["cells"],
+            json!(["10m", "Normal", "Started", "pod/p", "go", "e"])
+        );
 
         let deployment = json!({"metadata": {"name": "d", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"replicas": 2}, "status": {"updatedReplicas": 1}});

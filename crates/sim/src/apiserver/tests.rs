@@ -52,7 +52,7 @@ fn dynamic(value: Value) -> DynamicObject {
 
 /// Fails the test instead of hanging it; no expectation about speed.
 async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(60), future).await.expect("it never came")
+    tokio::time::timeout(Duration::from_mins(1), future).await.expect("it never came")
 }
 
 #[track_caller]

@@ -47,9 +47,8 @@ pub(in crate::apiserver) struct Applied {
 pub(in crate::apiserver) fn managers(object: &Value) -> Vec<Manager> {
     let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let read = |entry: &Value| {
-        let text = |field: &str| {
-            entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let text =
+            |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         Manager {
             name: text("manager"),
             operation: text("operation"),

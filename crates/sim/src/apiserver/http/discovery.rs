@@ -98,7 +98,9 @@ fn versions<'a>(
 
 fn group(served: &Served, name: &str) -> Value {
     let versions: Vec<Value> = versions(served, name)
-        .map(|(version, _)| json!({"groupVersion": format!("{name}/{version}"), "version": version}))
+        .map(
+            |(version, _)| json!({"groupVersion": format!("{name}/{version}"), "version": version}),
+        )
         .collect();
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
 }
@@ -138,8 +140,10 @@ fn aggregated(served: &Served, is_core: bool) -> Value {
         .map(|group| {
             let versions: Vec<Value> = versions(served, group)
                 .map(|(version, kinds)| {
-                    let resources: Vec<Value> =
-                        kinds.iter().map(|kind| aggregated_resource(kind, group, version)).collect();
+                    let resources: Vec<Value> = kinds
+                        .iter()
+                        .map(|kind| aggregated_resource(kind, group, version))
+                        .collect();
                     json!({"version": version, "freshness": "Current", "resources": resources})
                 })
                 .collect();

@@ -97,11 +97,12 @@ fn operations(kind: &Kind, gvk: &Value, reference: &Value) -> (Value, Value) {
             "responses": {"200": {"description": "OK", "content": content}},
         });
         if is_write {
-            let parameter = |name: &str| {
-                json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}})
-            };
-            operation["parameters"] =
-                json!([parameter("dryRun"), parameter("fieldManager"), parameter("fieldValidation")]);
+            let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+            operation["parameters"] = json!([
+                parameter("dryRun"),
+                parameter("fieldManager"),
+                parameter("fieldValidation")
+            ]);
             let body = if action == "patch" {
                 json!({"application/merge-patch+json": {}, "application/json-patch+json": {},
                     "application/apply-patch+yaml": {}})
@@ -147,13 +148,13 @@ fn object_meta() -> Value {
     let text = json!({"type": "string"});
     let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
     json!({"type": "object", "description": "ObjectMeta is metadata that all persisted resources must have.",
-        "properties": {
-            "name": text, "namespace": text, "generateName": text, "uid": text,
-            "resourceVersion": text, "creationTimestamp": text, "deletionTimestamp": text,
-            "generation": {"type": "integer", "format": "int64"},
-            "labels": map, "annotations": map,
-            "finalizers": {"type": "array", "items": text},
-            "ownerReferences": {"type": "array", "items": {"type": "object"}},
-            "managedFields": {"type": "array", "items": {"type": "object"}},
-        }})
+    "properties": {
+        "name": text, "namespace": text, "generateName": text, "uid": text,
+        "resourceVersion": text, "creationTimestamp": text, "deletionTimestamp": text,
+        "generation": {"type": "integer", "format": "int64"},
+        "labels": map, "annotations": map,
+        "finalizers": {"type": "array", "items": text},
+        "ownerReferences": {"type": "array", "items": {"type": "object"}},
+        "managedFields": {"type": "array", "items": {"type": "object"}},
+    }})
 }

@@ -1,8 +1,11 @@
 //! Get and list, in the form the client accepts.
 
+use std::borrow::Cow;
+
 use axum::body::Body;
 use base64::Engine as _;
 use http::{Response, StatusCode};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -56,16 +59,20 @@ impl Form {
     }
 
     /// One object in this form.
-    pub(super) fn shape(self, server: &ApiServer, target: &Target, object: &Value) -> Value {
+    pub(super) fn shape<'a>(
+        self,
+        server: &ApiServer,
+        target: &Target,
+        object: &'a Value,
+    ) -> Cow<'a, Value> {
         match self {
             Self::Objects => target.view.outward(object),
-            Self::Metadata => table::partial(object),
+            Self::Metadata => Cow::Owned(table::partial(object)),
             Self::Table(include) => {
                 let now = server.store().clock().now();
-                let mut table =
-                    table::table(&target.kind, std::iter::once(object), include, now);
+                let mut table = table::table(&target.kind, std::iter::once(object), include, now);
                 table["metadata"]["resourceVersion"] = json!(meta::text(object, "resourceVersion"));
-                table
+                Cow::Owned(table)
             }
         }
     }
@@ -82,7 +89,7 @@ pub(super) fn get(
         .store()
         .get(&kind.gk, target.namespace.as_deref(), name)
         .ok_or_else(|| ApiError::not_found(&kind.plural, kind.gk.group(), name))?;
-    Ok(json_response(StatusCode::OK, &Form::of(call).shape(server, target, &object)))
+    Ok(json_response(StatusCode::OK, &*Form::of(call).shape(server, target, &object)))
 }
 
 pub(super) fn list(
@@ -114,7 +121,7 @@ pub(super) fn list(
             metadata["remainingItemCount"] = json!(left);
         }
     }
-    Ok(json_response(StatusCode::OK, &shaped(server, call, target, (&items, metadata))))
+    Ok(shaped(server, call, target, (&items, metadata)))
 }
 
 fn shaped(
@@ -122,26 +129,30 @@ fn shaped(
     call: &Call,
     target: &Target,
     (items, metadata): (&[&Value], Value),
-) -> Value {
-    match Form::of(call) {
+) -> Response<Body> {
+    let (kind, api_version) = match Form::of(call) {
         Form::Table(include) => {
             let now = server.store().clock().now();
             let mut table = table::table(&target.kind, items.iter().copied(), include, now);
             table["metadata"] = metadata;
-            table
+            return json_response(StatusCode::OK, &table);
         }
-        Form::Metadata => json!({
-            "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-            "metadata": metadata,
-            "items": items.iter().map(|object| table::partial(object)).collect::<Vec<_>>(),
-        }),
-        Form::Objects => json!({
-            "kind": target.kind.list_kind(),
-            "apiVersion": target.api_version(),
-            "metadata": metadata,
-            "items": items.iter().map(|object| target.view.outward(object)).collect::<Vec<_>>(),
-        }),
-    }
+        Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+        Form::Objects => (target.kind.list_kind(), target.api_version()),
+    };
+    let form = Form::of(call);
+    let items = items.iter().map(|object| form.shape(server, target, object)).collect();
+    json_response(StatusCode::OK, &List { kind, api_version, metadata, items })
+}
+
+/// A list, written without copying what is in it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'a> {
+    kind: String,
+    api_version: String,
+    metadata: Value,
+    items: Vec<Cow<'a, Value>>,
 }
 
 /// A list may ask for a revision: one that is not there yet, or an exact one that has passed.

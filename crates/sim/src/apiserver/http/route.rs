@@ -63,9 +63,8 @@ impl Call {
         let segments: Vec<String> =
             parts.uri.path().split('/').filter(|s| !s.is_empty()).map(decode).collect();
         let route = Route::read(server, &segments)?;
-        let value = |name: &str| {
-            query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-        };
+        let value =
+            |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let verb = verb(&parts.method, &route, value("watch"))?;
         let user_agent: Arc<str> = header_text(&parts.headers, &header::USER_AGENT).into();
         let field_manager = value("fieldManager").filter(|name| !name.is_empty());
@@ -145,7 +144,7 @@ impl Route {
             ["healthz" | "livez" | "readyz", ..] => Ok(Self::Text("ok")),
             ["version"] => Ok(Self::Version),
             ["openapi", ..] => Ok(Self::OpenApi(segments.to_vec())),
-            [] | ["api" | "apis"] | ["api", _] | ["apis", _] | ["apis", _, _] => {
+            [] | ["api" | "apis"] | ["api" | "apis", _] | ["apis", _, _] => {
                 Ok(Self::Discovery(segments.to_vec()))
             }
             ["apis", "authorization.k8s.io" | "authentication.k8s.io", "v1", _] => Ok(Self::Review),

@@ -25,9 +25,9 @@ use crate::apiserver::{
 };
 
 /// Real time between bookmarks, as on a real server.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// How long a watch lasts that does not say.
-const LASTS: Duration = Duration::from_secs(1_800);
+const LASTS: Duration = Duration::from_mins(30);
 
 struct Watch {
     server: ApiServer,
@@ -90,11 +90,8 @@ pub(super) fn open(
             .map_err(|_| ApiError::bad_request(format!("invalid resource version {text:?}")))?,
     };
     let lasts = call.query("timeoutSeconds").parse().map_or(LASTS, Duration::from_secs);
-    let bookmarks = if call.flag("allowWatchBookmarks") {
-        Bookmarks::Wanted
-    } else {
-        Bookmarks::Unwanted
-    };
+    let bookmarks =
+        if call.flag("allowWatchBookmarks") { Bookmarks::Wanted } else { Bookmarks::Unwanted };
     let now = Instant::now();
     let mut watch = Watch {
         server: server.clone(),
@@ -128,13 +125,13 @@ impl Watch {
         let store = self.server.store();
         if from > store.revision() {
             let message = format!("Too large resource version: {from}");
-            self.opening = Some(self.filter.refusal(&ApiError::new(Reason::Timeout, message)));
+            self.opening = Some(refusal(&ApiError::new(Reason::Timeout, message)));
             self.phase = Phase::Over;
             return;
         }
         if from != 0 && !is_streaming_list {
             if !store.reaches(from) {
-                self.opening = Some(self.filter.refusal(&too_old(from)));
+                self.opening = Some(refusal(&too_old(from)));
                 self.phase = Phase::Over;
             }
             return;
@@ -181,7 +178,7 @@ impl Watch {
                 }
                 Some(Batch::Lagged) => {
                     self.phase = Phase::Over;
-                    return Some(self.filter.refusal(&too_old(self.changes.seen())));
+                    return Some(refusal(&too_old(self.changes.seen())));
                 }
                 None if until == self.ends_at => return None,
                 None => {
@@ -245,26 +242,32 @@ impl Filter {
         metadata["creationTimestamp"] = Value::Null;
         let (kind, version) = match self.form {
             Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
-            Form::Objects | Form::Table(_) => (self.target.kind.gk.kind(), self.target.api_version()),
+            Form::Objects | Form::Table(_) => {
+                (self.target.kind.gk.kind(), self.target.api_version())
+            }
         };
         json!({"kind": kind, "apiVersion": version, "metadata": metadata})
     }
+}
 
-    fn refusal(&self, error: &ApiError) -> Bytes {
-        let mut line = Vec::new();
-        write_line(&mut line, "ERROR", &error.status());
-        Bytes::from(line)
-    }
+/// The last line of a watch that cannot go on.
+fn refusal(error: &ApiError) -> Bytes {
+    let mut line = Vec::new();
+    write_line(&mut line, "ERROR", &error.status());
+    Bytes::from(line)
 }
 
 fn too_old(from: u64) -> ApiError {
     ApiError::expired(format!("too old resource version: {from}"))
 }
 
+/// One event, written without copying the object.
 fn write_line(lines: &mut Vec<u8>, event: &str, object: &Value) {
-    let line = json!({"type": event, "object": object});
-    serde_json::to_writer(&mut *lines, &line).expect("writing JSON to memory cannot fail");
-    lines.push(b'\n');
+    lines.extend_from_slice(b"{\"type\":\"");
+    lines.extend_from_slice(event.as_bytes());
+    lines.extend_from_slice(b"\",\"object\":");
+    serde_json::to_writer(&mut *lines, object).expect("writing JSON to memory cannot fail");
+    lines.extend_from_slice(b"}\n");
 }
 
 impl Target {

@@ -1,6 +1,6 @@
 //! Create, update, patch and delete.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use http::{StatusCode, header};
 use serde_json::{Value, json};
@@ -21,11 +21,7 @@ use crate::apiserver::{
     store::{Deleted, Effect, Force, Key, Outcome, Part, Precondition, Propagation},
 };
 
-pub(super) fn create(
-    server: &ApiServer,
-    call: &Call,
-    target: &Target,
-) -> Result<Answer, ApiError> {
+pub(super) fn create(server: &ApiServer, call: &Call, target: &Target) -> Result<Answer, ApiError> {
     let mut object = target.view.inward(check_version(target, call.object()?)?);
     if let Some(namespace) = &target.namespace {
         let said = meta::namespace(&object);
@@ -42,12 +38,13 @@ pub(super) fn create(
     Ok(answer(server, call, target, outcome))
 }
 
-pub(super) fn update(
-    server: &ApiServer,
-    call: &Call,
-    target: &Target,
-) -> Result<Answer, ApiError> {
+pub(super) fn update(server: &ApiServer, call: &Call, target: &Target) -> Result<Answer, ApiError> {
     let object = target.view.inward(check_version(target, call.object()?)?);
+    if target.kind.needs_resource_version() && meta::text(&object, "resourceVersion").is_empty() {
+        let cause = "Invalid value: 0: must be specified for an update";
+        let cause = ("metadata.resourceVersion".to_owned(), cause.to_owned());
+        return Err(ApiError::invalid(&target.kind.gk, meta::name(&object), &[cause]));
+    }
     let outcome = server.store().change(
         &target.kind.gk,
         &target.key(),
@@ -58,11 +55,7 @@ pub(super) fn update(
     Ok(answer(server, call, target, outcome))
 }
 
-pub(super) fn patch(
-    server: &ApiServer,
-    call: &Call,
-    target: &Target,
-) -> Result<Answer, ApiError> {
+pub(super) fn patch(server: &ApiServer, call: &Call, target: &Target) -> Result<Answer, ApiError> {
     let patch_kind = PatchKind::of(&call.content_type, &target.kind)?;
     let patch = call.object()?;
     if patch_kind == PatchKind::Apply {
@@ -115,11 +108,7 @@ fn apply(
     Ok(answer(server, call, target, outcome))
 }
 
-pub(super) fn delete(
-    server: &ApiServer,
-    call: &Call,
-    target: &Target,
-) -> Result<Answer, ApiError> {
+pub(super) fn delete(server: &ApiServer, call: &Call, target: &Target) -> Result<Answer, ApiError> {
     let options = DeleteOptions::read(call)?;
     let key = target.key();
     let kind = &target.kind;
@@ -127,26 +116,19 @@ pub(super) fn delete(
         let found = server.store().get(&kind.gk, target.namespace.as_deref(), &key.name);
         let object =
             found.ok_or_else(|| ApiError::not_found(&kind.plural, kind.gk.group(), &key.name))?;
-        return Ok(json_response(StatusCode::OK, &target.view.outward(&object)).into());
+        return Ok(json_response(StatusCode::OK, &*target.view.outward(&object)).into());
     }
-    let deleted = server.store().delete_if(
-        &kind.gk,
-        &key,
-        &options.precondition,
-        options.propagation,
-    )?;
+    let deleted =
+        server.store().delete_if(&kind.gk, &key, &options.precondition, options.propagation)?;
     let body = match deleted {
-        Deleted::Waits(object) => target.view.outward(&object),
+        Deleted::Waits(object) => target.view.outward(&object).into_owned(),
         Deleted::Gone(object) => json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
             "details": {"name": key.name, "group": kind.gk.group(), "kind": kind.plural,
                 "uid": meta::uid(&object)},
         }),
     };
-    Ok(Answer {
-        response: json_response(StatusCode::OK, &body),
-        effect: AuditEffect::Changed,
-    })
+    Ok(Answer { response: json_response(StatusCode::OK, &body), effect: AuditEffect::Changed })
 }
 
 pub(super) fn delete_all(
@@ -156,8 +138,7 @@ pub(super) fn delete_all(
 ) -> Result<Answer, ApiError> {
     let options = DeleteOptions::read(call)?;
     let kind = &target.kind;
-    let selector =
-        Selector::parse(kind, call.query("labelSelector"), call.query("fieldSelector"))?;
+    let selector = Selector::parse(kind, call.query("labelSelector"), call.query("fieldSelector"))?;
     let objects = server.store().list(&kind.gk, target.namespace.as_deref());
     let chosen: Vec<Arc<Value>> =
         objects.into_iter().filter(|object| selector.matches(object)).collect();
@@ -165,8 +146,12 @@ pub(super) fn delete_all(
     if !call.write_options().dry_run {
         for object in &chosen {
             let key = Key::of(object);
-            let gone =
-                server.store().delete_if(&kind.gk, &key, &options.precondition, options.propagation);
+            let gone = server.store().delete_if(
+                &kind.gk,
+                &key,
+                &options.precondition,
+                options.propagation,
+            );
             match gone {
                 Ok(_) => effect = AuditEffect::Changed,
                 // Something this deletion brought with it took the object already.
@@ -175,7 +160,8 @@ pub(super) fn delete_all(
             }
         }
     }
-    let items: Vec<Value> = chosen.iter().map(|object| target.view.outward(object)).collect();
+    let items: Vec<Cow<'_, Value>> =
+        chosen.iter().map(|object| target.view.outward(object)).collect();
     let body = json!({"kind": kind.list_kind(), "apiVersion": target.api_version(),
         "metadata": {"resourceVersion": server.store().revision().to_string()}, "items": items});
     Ok(Answer { response: json_response(StatusCode::OK, &body), effect })
@@ -192,17 +178,13 @@ impl DeleteOptions {
     fn read(call: &Call) -> Result<Self, ApiError> {
         let body = if call.body.is_empty() { json!({}) } else { call.object()? };
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
-        let policy = text("/propagationPolicy").unwrap_or(call.query("propagationPolicy"));
+        let policy = text("/propagationPolicy").unwrap_or_else(|| call.query("propagationPolicy"));
         Ok(Self {
             precondition: Precondition {
                 uid: text("/preconditions/uid").map(str::to_owned),
                 resource_version: text("/preconditions/resourceVersion").map(str::to_owned),
             },
-            propagation: if policy == "Orphan" {
-                Propagation::Orphan
-            } else {
-                Propagation::Delete
-            },
+            propagation: if policy == "Orphan" { Propagation::Orphan } else { Propagation::Delete },
             is_dry_run: body["dryRun"][0] == "All",
         })
     }
@@ -227,10 +209,9 @@ fn answer(server: &ApiServer, call: &Call, target: &Target, outcome: Outcome) ->
         Effect::Changed => (StatusCode::OK, AuditEffect::Changed),
         Effect::Nothing => (StatusCode::OK, AuditEffect::Unchanged),
     };
-    let effect =
-        if call.write_options().dry_run { AuditEffect::Unchanged } else { effect };
+    let effect = if call.write_options().dry_run { AuditEffect::Unchanged } else { effect };
     let shaped = Form::of(call).shape(server, target, &outcome.object);
-    let mut response = json_response(status, &shaped);
+    let mut response = json_response(status, &*shaped);
     for warning in outcome.warnings {
         let quoted = format!("299 - {}", Value::String(warning));
         if let Ok(value) = header::HeaderValue::from_str(&quoted) {

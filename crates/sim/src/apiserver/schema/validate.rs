@@ -83,9 +83,8 @@ impl Schema {
             causes.push((at.to_string(), message));
         }
         if let Some(min) = min.filter(|min| count < *min) {
-            let message = format!(
-                "Invalid value: {count}: {at} in body should have at least {min} {noun}"
-            );
+            let message =
+                format!("Invalid value: {count}: {at} in body should have at least {min} {noun}");
             causes.push((at.to_string(), message));
         }
     }
@@ -127,7 +126,8 @@ impl Schema {
         let bad_time = limits.format.as_deref() == Some("date-time")
             && text.parse::<jiff::Timestamp>().is_err();
         if bad_time {
-            let message = format!("Invalid value: {text:?}: {at} in body must be of type date-time");
+            let message =
+                format!("Invalid value: {text:?}: {at} in body must be of type date-time");
             causes.push((at.to_string(), message));
         }
     }

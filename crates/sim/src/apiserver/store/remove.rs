@@ -49,8 +49,7 @@ impl Store {
         name: &str,
     ) -> Result<Arc<Value>, ApiError> {
         let key = Key::new(namespace, name);
-        let deleted =
-            self.delete_if(gk, &key, &Precondition::default(), Propagation::default())?;
+        let deleted = self.delete_if(gk, &key, &Precondition::default(), Propagation::default())?;
         Ok(match deleted {
             Deleted::Gone(object) | Deleted::Waits(object) => object,
         })
@@ -91,11 +90,8 @@ impl Precondition {
             ))
         };
         let uid = differs(&self.uid, meta::uid(live), "UID");
-        let version = differs(
-            &self.resource_version,
-            meta::text(live, "resourceVersion"),
-            "ResourceVersion",
-        );
+        let version =
+            differs(&self.resource_version, meta::text(live, "resourceVersion"), "ResourceVersion");
         uid.or(version).map_or(Ok(()), |why| {
             Err(ApiError::conflict(&kind.plural, kind.gk.group(), meta::name(live), &why))
         })
@@ -115,10 +111,13 @@ impl State {
         };
         if meta::is_deleting(found) {
             let resource = &kind.plural;
-            return Err(ApiError::new(Reason::Forbidden, format!(
-                "{resource} is forbidden: unable to create new content in namespace {namespace} \
+            return Err(ApiError::new(
+                Reason::Forbidden,
+                format!(
+                    "{resource} is forbidden: unable to create new content in namespace {namespace} \
                  because it is being terminated"
-            )));
+                ),
+            ));
         }
         Ok(())
     }
@@ -205,9 +204,10 @@ impl State {
     }
 
     fn dependents(&self, uid: &str) -> Vec<(Gk, Key, Arc<Value>)> {
-        let all = self.objects.iter().flat_map(|(gk, objects)| {
-            objects.iter().map(move |(key, object)| (gk, key, object))
-        });
+        let all = self
+            .objects
+            .iter()
+            .flat_map(|(gk, objects)| objects.iter().map(move |(key, object)| (gk, key, object)));
         all.filter(|(_, _, object)| meta::owner_uids(object).contains(&uid))
             .map(|(gk, key, object)| (gk.clone(), key.clone(), Arc::clone(object)))
             .collect()
@@ -237,8 +237,7 @@ impl State {
 
 /// The kind a definition defines.
 fn defined(crd: &Value) -> Gk {
-    let text = |pointer: &str| {
-        crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
+    let text =
+        |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     Gk::new(text("/spec/group"), text("/spec/names/kind"))
 }

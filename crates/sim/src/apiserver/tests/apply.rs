@@ -25,21 +25,38 @@ async fn two_appliers_share_an_object_and_each_takes_back_only_its_own() {
     api.patch("a", &one, &config(&spec)).await.unwrap();
     let spec = json!({"size": 1, "parts": [{"name": "y", "count": 5}], "tags": ["q"]});
     let both = api.patch("a", &two, &config(&spec)).await.unwrap();
-    assert_eq!(both.data["spec"], json!({"size": 1, "colour": "red", "tags": ["p", "q"],
-        "parts": [{"name": "x", "count": 1}, {"name": "y", "count": 5}]}));
+    assert_eq!(
+        both.data["spec"],
+        json!({"size": 1, "colour": "red", "tags": ["p", "q"],
+        "parts": [{"name": "x", "count": 1}, {"name": "y", "count": 5}]})
+    );
     let both = serde_json::to_value(both).unwrap();
-    assert_eq!(owners(&both), [
-        ("one".into(), "Apply".into(), json!({"f:spec": {"f:size": {},
+    assert_eq!(
+        owners(&both),
+        [
+            (
+                "one".into(),
+                "Apply".into(),
+                json!({"f:spec": {"f:size": {},
             "f:parts": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}}},
-            "f:tags": {"v:\"p\"": {}}}})),
-        ("two".into(), "Apply".into(), json!({"f:spec": {"f:size": {},
+            "f:tags": {"v:\"p\"": {}}}})
+            ),
+            (
+                "two".into(),
+                "Apply".into(),
+                json!({"f:spec": {"f:size": {},
             "f:parts": {"k:{\"name\":\"y\"}": {".": {}, "f:count": {}, "f:name": {}}},
-            "f:tags": {"v:\"q\"": {}}}})),
-    ]);
+            "f:tags": {"v:\"q\"": {}}}})
+            ),
+        ]
+    );
 
     let left = api.patch("a", &one, &config(&json!({"size": 1}))).await.unwrap();
-    assert_eq!(left.data["spec"], json!({"size": 1, "colour": "red", "tags": ["q"],
-        "parts": [{"name": "y", "count": 5}]}));
+    assert_eq!(
+        left.data["spec"],
+        json!({"size": 1, "colour": "red", "tags": ["q"],
+        "parts": [{"name": "y", "count": 5}]})
+    );
     // `size` is still claimed by `two`, so it stays although `one` no longer sends it.
     let left = api.patch("a", &one, &config(&json!({"note": "n"}))).await.unwrap();
     assert_eq!((&left.data["spec"]["size"], &left.data["spec"]["note"]), (&json!(1), &json!("n")));
@@ -62,7 +79,8 @@ async fn an_apply_that_would_change_anothers_field_names_the_owner() {
 
     // The same value is no conflict: the field is then shared.
     api.patch("a", &agent, &config(&json!({"size": 1}))).await.unwrap();
-    let forced = api.patch("a", &agent.clone().force(), &config(&json!({"size": 2}))).await.unwrap();
+    let forced =
+        api.patch("a", &agent.clone().force(), &config(&json!({"size": 2}))).await.unwrap();
     let forced = serde_json::to_value(forced).unwrap();
     assert_eq!(forced["spec"]["size"], 2);
     let of_size: Vec<String> = owners(&forced)
@@ -81,7 +99,13 @@ async fn applying_the_same_again_writes_nothing() {
     let first = api.patch("a", &agent, &config(&json!({"size": 1}))).await.unwrap();
     let again = api.patch("a", &agent, &config(&json!({"size": 1}))).await.unwrap();
     assert_eq!(first, again);
-    assert_eq!(code(api.patch("a", &PatchParams::default(), &config(&json!({"size": 1}))).await), 400);
+    assert_eq!(
+        code(api.patch("a", &PatchParams::default(), &config(&json!({"size": 1}))).await),
+        400
+    );
+    let mut gone = mk_gadget("b", &json!({"size": 1}));
+    gone["metadata"]["uid"] = json!("of-a-deleted-one");
+    assert_eq!(code(api.patch("b", &agent, &Patch::Apply(gone)).await), 409);
 }
 
 #[tokio::test]
@@ -98,8 +122,11 @@ async fn status_is_applied_apart_from_spec() {
     let done =
         api.patch_status("a", &PatchParams::apply("y"), &condition("Done", "False")).await.unwrap();
     assert_eq!(done.data["spec"]["size"], 1);
-    assert_eq!(done.data["status"]["conditions"], json!([
-        {"type": "Ready", "status": "True"}, {"type": "Done", "status": "False"}]));
+    assert_eq!(
+        done.data["status"]["conditions"],
+        json!([
+        {"type": "Ready", "status": "True"}, {"type": "Done", "status": "False"}])
+    );
     assert_eq!(done.metadata.generation, Some(1));
     let managers = done.metadata.managed_fields.unwrap();
     let of_x = managers.iter().find(|m| m.manager.as_deref() == Some("x")).unwrap();
@@ -116,16 +143,20 @@ fn the_last_writer_of_a_field_can_be_seen() {
     let found = person
         .modify(&gk::SUBSCRIPTION, Some("default"), "s", |s| s["spec"]["source"] = json!("b"))
         .unwrap();
-    assert_eq!(owners(&found), [
-        ("argocd".into(), "Update".into(), json!({"f:spec": {"f:channel": {}}})),
-        ("kubectl-edit".into(), "Update".into(), json!({"f:spec": {"f:source": {}}})),
-    ]);
+    assert_eq!(
+        owners(&found),
+        [
+            ("argocd".into(), "Update".into(), json!({"f:spec": {"f:channel": {}}})),
+            ("kubectl-edit".into(), "Update".into(), json!({"f:spec": {"f:source": {}}})),
+        ]
+    );
     // A writer without a name owns nothing, but what it wrote is no longer the other's.
     let found = server
         .store()
         .modify(&gk::SUBSCRIPTION, Some("default"), "s", |s| s["spec"]["source"] = json!("c"))
         .unwrap();
-    assert_eq!(owners(&found), [
-        ("argocd".into(), "Update".into(), json!({"f:spec": {"f:channel": {}}})),
-    ]);
+    assert_eq!(
+        owners(&found),
+        [("argocd".into(), "Update".into(), json!({"f:spec": {"f:channel": {}}})),]
+    );
 }

@@ -19,7 +19,12 @@ async fn objects_are_made_read_changed_and_deleted() {
         .await
         .unwrap();
     assert_eq!(made.metadata.namespace.as_deref(), Some("default"));
-    assert_eq!(code(api.create(&PostParams::default(), &dynamic(mk_gadget("a", &json!({"size": 1})))).await), 409);
+    assert_eq!(
+        code(
+            api.create(&PostParams::default(), &dynamic(mk_gadget("a", &json!({"size": 1})))).await
+        ),
+        409
+    );
 
     let patch = Patch::Merge(json!({"spec": {"size": 2}, "status": {"phase": "no"}}));
     let patched = api.patch("a", &PatchParams::default(), &patch).await.unwrap();
@@ -29,10 +34,14 @@ async fn objects_are_made_read_changed_and_deleted() {
     let strategic = Patch::Strategic(json!({"spec": {"size": 3}}));
     assert_eq!(code(api.patch("a", &PatchParams::default(), &strategic).await), 415);
     let json_patch: json_patch::Patch =
-        serde_json::from_value(json!([{"op": "replace", "path": "/spec/size", "value": 4}])).unwrap();
-    let patched = api.patch("a", &PatchParams::default(), &Patch::Json::<()>(json_patch)).await.unwrap();
+        serde_json::from_value(json!([{"op": "replace", "path": "/spec/size", "value": 4}]))
+            .unwrap();
+    let patched =
+        api.patch("a", &PatchParams::default(), &Patch::Json::<()>(json_patch)).await.unwrap();
     assert_eq!(patched.data["spec"]["size"], 4);
     assert_eq!(code(api.replace("a", &PostParams::default(), &made).await), 409);
+    let blind = dynamic(mk_gadget("a", &json!({"size": 5})));
+    assert_eq!(code(api.replace("a", &PostParams::default(), &blind).await), 422);
 
     let wrong = Preconditions { uid: Some("other".into()), ..Preconditions::default() };
     let wrong = DeleteParams { preconditions: Some(wrong), ..DeleteParams::default() };
@@ -61,7 +70,10 @@ async fn unknown_fields_are_refused_when_the_client_is_strict() {
 async fn a_list_comes_in_pages_that_carry_the_first_ones_revision() {
     let server = server();
     for index in 0..5 {
-        server.store().create(&GADGET, mk_gadget(&format!("g{index}"), &json!({"size": 1}))).unwrap();
+        server
+            .store()
+            .create(&GADGET, mk_gadget(&format!("g{index}"), &json!({"size": 1})))
+            .unwrap();
     }
     let api = gadgets(&server.client("test/1"));
     let mut names = Vec::new();
@@ -71,10 +83,13 @@ async fn a_list_comes_in_pages_that_carry_the_first_ones_revision() {
         let page = api.list(&params).await.unwrap();
         names.extend(page.items.iter().filter_map(|g| g.metadata.name.clone()));
         pages.push((page.metadata.resource_version.clone(), page.metadata.remaining_item_count));
-        server.store().modify(&GADGET, Some("default"), "g4", |g| {
-            let size = g["spec"]["size"].as_i64().unwrap() + 1;
-            g["spec"]["size"] = json!(size);
-        }).unwrap();
+        server
+            .store()
+            .modify(&GADGET, Some("default"), "g4", |g| {
+                let size = g["spec"]["size"].as_i64().unwrap() + 1;
+                g["spec"]["size"] = json!(size);
+            })
+            .unwrap();
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = ListParams::default().limit(2).continue_token(&token),
             None => break,
@@ -85,7 +100,10 @@ async fn a_list_comes_in_pages_that_carry_the_first_ones_revision() {
     assert_eq!(pages, [(revision.clone(), Some(3)), (revision.clone(), Some(1)), (revision, None)]);
 
     let first = api.list(&ListParams::default().limit(2)).await.unwrap();
-    server.store().modify(&GADGET, Some("default"), "g0", |g| g["spec"]["size"] = json!(9)).unwrap();
+    server
+        .store()
+        .modify(&GADGET, Some("default"), "g0", |g| g["spec"]["size"] = json!(9))
+        .unwrap();
     server.store().compact();
     let token = first.metadata.continue_.unwrap();
     assert_eq!(code(api.list(&ListParams::default().limit(2).continue_token(&token)).await), 410);
@@ -110,7 +128,9 @@ async fn lists_are_narrowed_by_labels_and_fields() {
     assert_eq!(code(api.list(&ListParams::default().fields("spec.size=1")).await), 400);
     let metadata = api.list_metadata(&ListParams::default()).await.unwrap();
     assert_eq!(metadata.items.len(), 3);
-    api.delete_collection(&DeleteParams::default(), &ListParams::default().labels("env=prod")).await.unwrap();
+    api.delete_collection(&DeleteParams::default(), &ListParams::default().labels("env=prod"))
+        .await
+        .unwrap();
     assert_eq!(names(ListParams::default()).await, ["b"]);
 }
 
@@ -140,7 +160,10 @@ async fn a_recorder_writes_events_that_core_clients_find_by_their_object() {
     recorder.publish(&event, &about).await.unwrap();
 
     let core: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(client.clone(), "default");
-    let found = core.list(&ListParams::default().fields("involvedObject.name=a,type=Warning")).await.unwrap();
+    let found = core
+        .list(&ListParams::default().fields("involvedObject.name=a,type=Warning"))
+        .await
+        .unwrap();
     assert_eq!(found.items.len(), 1);
     assert_eq!(found.items[0].message.as_deref(), Some("it does not move"));
     assert_eq!(found.items[0].series.as_ref().and_then(|s| s.count), Some(2));
@@ -155,7 +178,8 @@ async fn discovery_finds_every_kind() {
     let server = server();
     let client = server.client("test/1");
     let plain = kube::discovery::Discovery::new(client.clone()).run().await.unwrap();
-    let aggregated = kube::discovery::Discovery::new(client.clone()).run_aggregated().await.unwrap();
+    let aggregated =
+        kube::discovery::Discovery::new(client.clone()).run_aggregated().await.unwrap();
     for found in [plain, aggregated] {
         let gvk = kube::core::GroupVersionKind::gvk("test.wavelift.io", "v1alpha1", "Gadget");
         let (resource, capabilities) = found.resolve_gvk(&gvk).unwrap();
@@ -187,4 +211,21 @@ async fn a_real_socket_answers_like_the_process_itself() {
     assert_eq!((audit[0].request.verb, audit[0].code), (Verb::Create, 201));
     assert_eq!(audit[0].request.name.as_deref(), Some("c"));
     served.stop();
+}
+
+#[tokio::test]
+async fn our_own_definitions_are_served() {
+    let server = server();
+    for crd in wavelift_api::crds() {
+        server.install_crd(&serde_json::to_value(crd).unwrap()).unwrap();
+    }
+    let kinds = server.store().kinds();
+    for (gk, short) in
+        [(&gk::FLEET_UPGRADE, "fleetupgrades"), (&gk::CLUSTER_UPGRADE, "clusterupgrades")]
+    {
+        let kind = kinds.get(gk).unwrap();
+        assert_eq!(kind.plural, short);
+        assert!(kind.has_status() && kind.is_namespaced());
+        assert!(kind.schema.is_some() && !kind.columns.is_empty());
+    }
 }

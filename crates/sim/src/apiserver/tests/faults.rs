@@ -50,12 +50,15 @@ async fn the_nth_matching_request_is_refused_and_the_others_are_not() {
         .into_iter()
         .map(|e| (e.sequence, e.request.user_agent.to_string(), e.code, e.effect))
         .collect();
-    assert_eq!(log, [
-        (1, "other/1.0".to_owned(), 200, AuditEffect::Changed),
-        (2, "agent/1.0".to_owned(), 200, AuditEffect::Changed),
-        (3, "agent/1.0".to_owned(), 500, AuditEffect::Unchanged),
-        (4, "agent/1.0".to_owned(), 200, AuditEffect::Changed),
-    ]);
+    assert_eq!(
+        log,
+        [
+            (1, "other/1.0".to_owned(), 200, AuditEffect::Changed),
+            (2, "agent/1.0".to_owned(), 200, AuditEffect::Changed),
+            (3, "agent/1.0".to_owned(), 500, AuditEffect::Unchanged),
+            (4, "agent/1.0".to_owned(), 200, AuditEffect::Changed),
+        ]
+    );
     let counts = server.audit_counts();
     let of_agent: u64 =
         counts.iter().filter(|(k, _)| &*k.user_agent == "agent/1.0").map(|(_, n)| n).sum();
@@ -67,7 +70,8 @@ async fn a_dropped_request_is_done_or_not_done_as_the_fault_says() {
     let server = server();
     server.store().create(&GADGET, mk_gadget("a", &json!({"size": 1}))).unwrap();
     let api = gadgets(&server.client("agent/1.0"));
-    let found = || server.store().get(&GADGET, Some("default"), "a").unwrap()["spec"]["size"].clone();
+    let found =
+        || server.store().get(&GADGET, Some("default"), "a").unwrap()["spec"]["size"].clone();
     let on = || Matcher { verbs: Verbs::Only(Verb::Patch), ..Matcher::default() };
     server.faults().add(Fault { on: on(), times: Times::nth(1), action: Action::DropBefore });
     server.faults().add(Fault { on: on(), times: Times::nth(2), action: Action::DropAfter });

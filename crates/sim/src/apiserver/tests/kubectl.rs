@@ -66,11 +66,7 @@ impl Kubectl {
         drop(stdin);
         let output = soon(child.wait_with_output()).await.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        if output.status.success() {
-            Ok(text(output.stdout))
-        } else {
-            Err(text(output.stderr))
-        }
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
     }
 }
 
@@ -82,10 +78,19 @@ async fn kubectl_applies_shows_changes_and_deletes_our_kinds() {
         let args: Vec<&str> = args.split(' ').collect();
         kubectl.run(&args, input).await
     };
-    assert_eq!(run("apply -f -", GADGET_YAML).await.unwrap(), "gadget.test.wavelift.io/one created\n");
-    assert_eq!(run("apply -f -", GADGET_YAML).await.unwrap(), "gadget.test.wavelift.io/one unchanged\n");
+    assert_eq!(
+        run("apply -f -", GADGET_YAML).await.unwrap(),
+        "gadget.test.wavelift.io/one created\n"
+    );
+    assert_eq!(
+        run("apply -f -", GADGET_YAML).await.unwrap(),
+        "gadget.test.wavelift.io/one unchanged\n"
+    );
     let bigger = GADGET_YAML.replace("size: 3", "size: 4");
-    assert_eq!(run("apply -f -", &bigger).await.unwrap(), "gadget.test.wavelift.io/one configured\n");
+    assert_eq!(
+        run("apply -f -", &bigger).await.unwrap(),
+        "gadget.test.wavelift.io/one configured\n"
+    );
     let wrong = GADGET_YAML.replace("size: 3", "sise: 3");
     let refused = run("apply -f -", &wrong).await.unwrap_err();
     assert!(refused.contains("unknown field \"spec.sise\""), "{refused}");
@@ -95,20 +100,29 @@ async fn kubectl_applies_shows_changes_and_deletes_our_kinds() {
     assert_eq!(rows[0], ["NAME", "SIZE", "READY", "AGE"]);
     assert_eq!(rows[1], ["one", "4", "0s"]);
     assert!(run("get gadgets -o wide -A", "").await.unwrap().contains("hello"));
-    assert_eq!(run("get all -o name -l env=prod", "").await.unwrap(), "gadget.test.wavelift.io/one\n");
+    assert_eq!(
+        run("get all -o name -l env=prod", "").await.unwrap(),
+        "gadget.test.wavelift.io/one\n"
+    );
 
     let applied = run("apply --server-side --field-manager=ops -f -", &bigger).await.unwrap();
     assert_eq!(applied, "gadget.test.wavelift.io/one serverside-applied\n");
     run("patch gadget one --type=merge -p {\"spec\":{\"size\":5}}", "").await.unwrap();
     let refused = run("apply --server-side --field-manager=ops -f -", &bigger).await.unwrap_err();
-    assert!(refused.contains("conflict with \"kubectl-patch\"") && refused.contains(".spec.size"), "{refused}");
+    assert!(
+        refused.contains("conflict with \"kubectl-patch\"") && refused.contains(".spec.size"),
+        "{refused}"
+    );
     run("label gadget one tier=gold", "").await.unwrap();
     let found = server.store().get(&GADGET, Some("default"), "one").unwrap();
     assert_eq!(found["metadata"]["labels"], json!({"env": "prod", "tier": "gold"}));
     assert_eq!(found["spec"]["size"], 5);
 
     let explained = run("explain gadget.spec.size", "").await.unwrap();
-    assert!(explained.contains("FIELD: size <integer>") && explained.contains("How big it is."), "{explained}");
+    assert!(
+        explained.contains("FIELD: size <integer>") && explained.contains("How big it is."),
+        "{explained}"
+    );
     assert_eq!(run("delete gadget one", "").await.unwrap().lines().count(), 1);
     assert!(server.store().list(&GADGET, None).is_empty());
 }
@@ -172,8 +186,11 @@ spec:
     let changed = objects.replace("image: one", "image: three");
     kubectl.run(&["apply", "-f", "-"], &changed).await.unwrap();
     let web = server.store().get(&gk::DEPLOYMENT, Some("team"), "web").unwrap();
-    assert_eq!(web["spec"]["template"]["spec"]["containers"], json!([
-        {"name": "main", "image": "three"}, {"name": "side", "image": "two"}]));
+    assert_eq!(
+        web["spec"]["template"]["spec"]["containers"],
+        json!([
+        {"name": "main", "image": "three"}, {"name": "side", "image": "two"}])
+    );
     kubectl.run(&["delete", "namespace", "team"], "").await.unwrap();
     assert!(server.store().list(&gk::DEPLOYMENT, None).is_empty());
 

@@ -10,7 +10,10 @@ fn check(spec: &serde_json::Value, expected: &str) {
         ("", Ok(_)) => {}
         (expected, Err(error)) => {
             assert_eq!(error.code, 422);
-            assert_eq!(error.message, format!("Gadget.test.wavelift.io \"a\" is invalid: {expected}"));
+            assert_eq!(
+                error.message,
+                format!("Gadget.test.wavelift.io \"a\" is invalid: {expected}")
+            );
         }
         (expected, Ok(made)) => panic!("expected {expected:?}, got {made}"),
     }
@@ -32,7 +35,10 @@ fn values_are_judged_by_their_schema() {
         &json!({"size": 1, "colour": "blue"}),
         "spec.colour: Unsupported value: \"blue\": supported values: \"red\", \"green\"",
     );
-    check(&json!({"size": 1, "note": "too long a note"}), "spec.note: Too long: may not be more than 8 bytes");
+    check(
+        &json!({"size": 1, "note": "too long a note"}),
+        "spec.note: Too long: may not be more than 8 bytes",
+    );
     check(
         &json!({"size": 1, "note": "UP"}),
         "spec.note: Invalid value: \"UP\": spec.note in body should match '^[a-z ]*$'",
@@ -57,6 +63,9 @@ fn unknown_fields_go_and_defaults_come() {
     let spec = json!({"size": 1, "unknown": 1, "colour": null, "parts": [{"name": "a", "odd": 1}],
         "free": {"anything": {"goes": true}}});
     let made = server.store().create(&GADGET, mk_gadget("a", &spec)).unwrap();
-    assert_eq!(made["spec"], json!({"size": 1, "colour": "red", "parts": [{"name": "a", "count": 1}],
-        "free": {"anything": {"goes": true}}}));
+    assert_eq!(
+        made["spec"],
+        json!({"size": 1, "colour": "red", "parts": [{"name": "a", "count": 1}],
+        "free": {"anything": {"goes": true}}})
+    );
 }

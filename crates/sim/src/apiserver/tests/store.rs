@@ -35,7 +35,13 @@ fn generation_moves_with_the_spec_alone_and_status_has_its_own_door() {
     assert_eq!(status["status"]["phase"], "Ignored");
 
     let labelled = store
-        .patch_merge(&GADGET, Some("default"), "a", Subresource::Main, &json!({"metadata": {"labels": {"x": "y"}}}))
+        .patch_merge(
+            &GADGET,
+            Some("default"),
+            "a",
+            Subresource::Main,
+            &json!({"metadata": {"labels": {"x": "y"}}}),
+        )
         .unwrap();
     assert_eq!(meta::generation(&labelled), 2);
 }
@@ -96,10 +102,13 @@ fn finalizers_hold_an_object_until_the_last_is_gone() {
     let none = json!({"metadata": {"finalizers": null}});
     store.patch_merge(&GADGET, Some("default"), "a", Subresource::Main, &none).unwrap();
     assert!(store.get(&GADGET, Some("default"), "a").is_none());
-    assert_eq!(writes(changes.now()), [
-        ("Gadget".into(), "a".into(), ChangeKind::Modified),
-        ("Gadget".into(), "a".into(), ChangeKind::Deleted),
-    ]);
+    assert_eq!(
+        writes(changes.now()),
+        [
+            ("Gadget".into(), "a".into(), ChangeKind::Modified),
+            ("Gadget".into(), "a".into(), ChangeKind::Deleted),
+        ]
+    );
 }
 
 #[test]
@@ -178,7 +187,8 @@ fn a_definition_brings_its_kind_and_takes_it_away() {
     assert_eq!(store.create(&toy, json!({"metadata": {"name": "t"}})).unwrap_err().code, 404);
     let made = store.create(&gk::CRD, crd).unwrap();
     let conditions = made["status"]["conditions"].as_array().unwrap();
-    let is_true = |name: &str| conditions.iter().any(|c| c["type"] == name && c["status"] == "True");
+    let is_true =
+        |name: &str| conditions.iter().any(|c| c["type"] == name && c["status"] == "True");
     assert!(is_true("Established") && is_true("NamesAccepted"));
     store.create(&toy, json!({"metadata": {"name": "t"}})).unwrap();
     store.delete(&gk::CRD, None, "toys.play.io").unwrap();
@@ -202,7 +212,7 @@ fn a_subscriber_that_falls_behind_is_told_so() {
 
 #[test]
 fn history_is_bounded_in_bytes_too() {
-    let limits = Limits { history_bytes: 10_000, ..Limits::default() };
+    let limits = Limits { history_bytes: 15_000, ..Limits::default() };
     let (server, _hand) = server_with(limits);
     let store = server.store();
     let mut changes = store.subscribe();

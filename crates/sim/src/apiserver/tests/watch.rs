@@ -31,7 +31,9 @@ async fn take(
             WatchEvent::Added(g) => format!("added {}", g.metadata.name.unwrap()),
             WatchEvent::Modified(g) => format!("modified {}", g.metadata.name.unwrap()),
             WatchEvent::Deleted(g) => format!("deleted {}", g.metadata.name.unwrap()),
-            WatchEvent::Bookmark(b) => format!("bookmark {:?}", b.metadata.annotations.keys().collect::<Vec<_>>()),
+            WatchEvent::Bookmark(b) => {
+                format!("bookmark {:?}", b.metadata.annotations.keys().collect::<Vec<_>>())
+            }
             WatchEvent::Error(status) => format!("error {}", status.code),
         });
     }
@@ -88,9 +90,10 @@ async fn a_streaming_list_ends_with_its_bookmark() {
     let api = gadgets(&server.client("test/1"));
     let params = WatchParams::default().initial_events();
     let mut events = pin!(api.watch(&params, "0").await.unwrap());
-    assert_eq!(take(&mut events, 3).await, [
-        "added a", "added b", "bookmark [\"k8s.io/initial-events-end\"]"
-    ]);
+    assert_eq!(
+        take(&mut events, 3).await,
+        ["added a", "added b", "bookmark [\"k8s.io/initial-events-end\"]"]
+    );
     make(&server, "c");
     assert_eq!(take(&mut events, 1).await, ["added c"]);
 }
@@ -126,9 +129,9 @@ async fn a_watcher_survives_a_compaction_and_a_cut() {
         server.store().compact();
         // The new watch starts where the old one was, is told 410, and the watcher lists again.
         loop {
-            match soon(events.next()).await.unwrap() {
-                Ok(watcher::Event::InitDone) => break,
-                Ok(_) | Err(_) => {}
+            let event = soon(events.next()).await.unwrap();
+            if matches!(event, Ok(watcher::Event::InitDone)) {
+                break;
             }
         }
     }

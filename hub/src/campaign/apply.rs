@@ -1,0 +1,432 @@
+//! One pass over one campaign, and what is done about what was decided.
+//!
+//! A start has four steps: its name is written ahead into the FleetUpgrade's status, its
+//! ClusterUpgrade is written as started, the agent is told, the name leaves the list with the next
+//! status. Every step finds by itself where the one before left off.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jiff::Timestamp;
+use wavelift_api::{
+    cluster_upgrade::{ClusterStateName, SkipReasonName, UpgradeControl, UpgradeStage},
+    convert::check_result,
+    shared::PreflightReport,
+};
+use wavelift_catalog::planner::Planned;
+use wavelift_core::{
+    campaign::{Control, Decision, Decisions, Run, Settled, SkipReason, Stage, decide},
+    check::{self, Verdict},
+    ids::{ClusterName, Uid},
+    plan::Plan,
+};
+
+use super::{
+    Commands, Driver,
+    consent::{self, Taken, Word, word},
+    facts::{self, Facts, durable_report, newest_answer},
+    memory::Asked,
+    observe::{self, Member, Observed, Sources, Subject},
+    part::{self, Part},
+    statuses,
+    validate::{self, Spec},
+    writes::Verb,
+};
+use crate::link::{self, Assignment, CheckRequest, ControlAction, HubCommand, UpgradeKey};
+
+/// Preflight results of one part that are written: the first, and when a hold begins or ends.
+const PREFLIGHTS_MAX: u32 = 3;
+
+/// A pass, as far as it has come.
+#[derive(Debug)]
+pub(super) struct Pass {
+    pub(super) subject: Subject,
+    pub(super) spec: Spec,
+    pub(super) observed: Observed,
+    pub(super) word: Word,
+    pub(super) facts: Facts,
+    pub(super) decisions: Decisions,
+    pub(super) now: Timestamp,
+}
+
+impl<C: Commands> Driver<C> {
+    /// Looks at one campaign and does what is to be done.
+    pub(super) fn pass(&mut self, uid: &Uid) {
+        let Some(subject) = self.subject(uid) else { return };
+        let memory = self.memory.campaigns.entry(uid.clone()).or_default();
+        if memory.is_quiet && subject.is_over() {
+            return;
+        }
+        let spec = match validate::spec(&subject.fleet) {
+            Ok(spec) => spec,
+            Err(error) => return self.report_broken(&subject, &error),
+        };
+        self.drop_unwritten(&subject, &spec);
+        let observed = self.observe(&subject, &spec);
+        if observed.members.is_empty() {
+            return self.report_broken(&subject, &validate::Error::NoCluster);
+        }
+        let taken = Taken {
+            is_entered: subject.status.rollout_start_time.is_some(),
+            digest: consent::some(subject.status.consented_digest.as_deref()),
+        };
+        let word = word(spec.stage, spec.word.as_deref(), taken, &observed.digest);
+        let facts = facts::facts(&subject, &spec, &observed, word, &self.memory);
+        let now = self.context.clock.now();
+        let limits = &self.context.settings.limits;
+        let decisions = decide(&facts.campaign, &facts.clusters, limits, now);
+        let pass = Pass { subject, spec, observed, word, facts, decisions, now };
+        if pass.subject.is_over() {
+            self.listen(&pass);
+        } else if self.is_adopted(&pass.subject) {
+            self.carry_out(&pass);
+        }
+        if let Some(memory) = self.memory.campaigns.get_mut(uid) {
+            memory.wake_at = pass.decisions.wake_at;
+        }
+        self.report(pass);
+    }
+
+    fn subject(&self, uid: &Uid) -> Option<Subject> {
+        let (key, fleet) = self.objects.campaign(uid)?;
+        // One that is being deleted is carried on by nobody: its parts are told to stop.
+        if fleet.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let status = fleet.status.clone().unwrap_or_default();
+        let starting =
+            status.starting.iter().filter_map(|name| ClusterName::try_from(name.as_str()).ok());
+        Some(Subject {
+            uid: uid.clone(),
+            key: key.clone(),
+            starting: starting.collect(),
+            fleet: Arc::clone(fleet),
+            status,
+        })
+    }
+
+    /// Whether this leader's term is in the campaign's status: nothing is done before.
+    pub(super) fn is_adopted(&self, subject: &Subject) -> bool {
+        u64::try_from(subject.status.term) == Ok(self.context.claim.term().0)
+    }
+
+    /// What was decided but not written ahead yet is decided anew when the user steers.
+    fn drop_unwritten(&mut self, subject: &Subject, spec: &Spec) {
+        let goes_on = spec.control == Control::Running
+            && spec.stage == Stage::Rollout
+            && self.is_adopted(subject);
+        if let Some(memory) = self.memory.campaigns.get_mut(&subject.uid) {
+            if !goes_on {
+                memory.pending.clear();
+            }
+            memory.pending.retain(|name| !subject.starting.contains(name));
+        }
+    }
+
+    fn observe(&mut self, subject: &Subject, spec: &Spec) -> Observed {
+        let mut sources = Sources {
+            clusters: &self.clusters,
+            catalogs: &self.catalogs,
+            planning: &mut self.planning,
+            objects: &self.objects,
+            memory: &self.memory,
+        };
+        observe::observe(&mut sources, subject, spec)
+    }
+
+    fn carry_out(&mut self, pass: &Pass) {
+        for (name, decision) in &pass.decisions.clusters {
+            if *decision == Decision::Start
+                && let Some(memory) = self.memory.campaigns.get_mut(&pass.subject.uid)
+            {
+                memory.pending.insert(name.clone());
+            }
+        }
+        for (name, member) in &pass.observed.members {
+            if let Some((verb, object)) = self.wanted(pass, name, member) {
+                self.write_part(&member.key, verb, object);
+            } else if let Some(object) = self.preflight_word(pass, member)
+                && self.write_part(&member.key, Verb::ReplaceStatus, object)
+            {
+                self.memory.tracks.entry(member.key.clone()).or_default().preflights += 1;
+            }
+            self.tell(pass, name, member);
+        }
+    }
+
+    /// After the end nothing is begun; what still comes from the agents is kept.
+    fn listen(&mut self, pass: &Pass) {
+        for member in pass.observed.members.values() {
+            let Some(part) = &member.part else { continue };
+            if let Some(object) = self.heard_word(part, &member.key, false) {
+                self.write_part(&member.key, Verb::ReplaceStatus, object);
+            }
+            if let Some(session) = member.session
+                && part.is_started()
+                && part.is_in_flight()
+            {
+                self.assign(&member.key, part, session, ControlAction::Cancel);
+            }
+        }
+    }
+
+    /// What is to be written about a cluster, the most urgent first.
+    fn wanted(
+        &self,
+        pass: &Pass,
+        name: &ClusterName,
+        member: &Member,
+    ) -> Option<(Verb, wavelift_api::ClusterUpgrade)> {
+        let is_ahead = pass.subject.starting.contains(name);
+        if let Some(part) = &member.part {
+            if is_ahead && part.needs_start() {
+                return Some((Verb::Replace, part.started(pass.subject.status.epoch)));
+            }
+            if let Some(status) = self.heard_word(part, &member.key, is_ahead) {
+                return Some((Verb::ReplaceStatus, status));
+            }
+        }
+        if let Some(Decision::Settle(settled)) = pass.decisions.clusters.get(name) {
+            return Some(settle(pass, member, *settled));
+        }
+        freeze(pass, member)
+    }
+
+    /// The agent's newest word, when it has to be made durable.
+    ///
+    /// An end waits until the cluster's name has left `status.starting`: a failure beside a name
+    /// in that list means a retry that was not begun.
+    pub(super) fn heard_word(
+        &self,
+        part: &Part,
+        key: &UpgradeKey,
+        is_ahead: bool,
+    ) -> Option<wavelift_api::ClusterUpgrade> {
+        let track = self.memory.tracks.get(key)?;
+        let newest = track.newest.as_ref().filter(|newest| !newest.is_acknowledged)?;
+        if part.is_final() || !statuses::is_transition(part, &newest.status) {
+            return None;
+        }
+        if is_ahead && statuses::is_terminal(newest.status.state) {
+            return None;
+        }
+        let report = newest_answer(part, Some(track)).and_then(|(at, findings)| {
+            let durable = durable_report(part).is_some_and(|report| report.observed_time >= at);
+            let policy = part.spec().preflight.clone().unwrap_or_default();
+            (!durable).then(|| report_of(at, &findings, policy.into()))
+        });
+        let now = self.context.clock.now();
+        let mut object = part.object.clone();
+        object.status = Some(statuses::durable(part, &newest.status, newest.revision, report, now));
+        Some(object)
+    }
+
+    /// A preflight that has to be made durable: the first, and one that changes the verdict.
+    fn preflight_word(&self, pass: &Pass, member: &Member) -> Option<wavelift_api::ClusterUpgrade> {
+        let part = member.part.as_ref().filter(|_| member.run == Run::NotStarted)?;
+        let track = self.memory.tracks.get(&member.key)?;
+        let answer = track.answer.as_ref().filter(|a| a.plan_digest == part.plan_digest)?;
+        let policy = pass.spec.policy;
+        let verdict = check::verdict(&answer.findings, policy);
+        let is_held = |verdict: &Verdict| matches!(verdict, Verdict::Blocked { .. });
+        if let Some(report) = durable_report(part) {
+            let known: Vec<_> = report.results.iter().map(check::Finding::from).collect();
+            let is_same = is_held(&check::verdict(&known, policy)) == is_held(&verdict);
+            if is_same || track.preflights >= PREFLIGHTS_MAX {
+                return None;
+            }
+        }
+        let (state, message) = match &verdict {
+            Verdict::Clear { .. } => {
+                (ClusterStateName::Ready, "nothing stands in the way".to_owned())
+            }
+            Verdict::Blocked { checks, .. } => {
+                (ClusterStateName::Blocked, format!("held by {}", checks.join(", ")))
+            }
+        };
+        let report = report_of(answer.at, &answer.findings, policy);
+        let mut object = part.object.clone();
+        object.status = Some(statuses::preflighted(part, state, &message, report, pass.now));
+        Some(object)
+    }
+
+    /// Tells the agent what it should be doing, if it does not know.
+    fn tell(&mut self, pass: &Pass, name: &ClusterName, member: &Member) {
+        let (Some(part), Some(session)) = (member.part.clone(), member.session) else { return };
+        if pass.decisions.clusters.get(name) == Some(&Decision::Check) {
+            self.ask(pass, &member.key, &part, session);
+        }
+        if part.is_started() && part.is_in_flight() {
+            let action = match (&member.run, pass.spec.control) {
+                // It was left out: what it does not know of it must not begin.
+                (Run::Skipped(_), _) | (_, Control::Cancelled) => ControlAction::Cancel,
+                (_, Control::Frozen) => ControlAction::Freeze,
+                (_, Control::Running | Control::Paused) => ControlAction::Continue,
+            };
+            self.assign(&member.key, &part, session, action);
+        }
+    }
+
+    fn ask(&mut self, pass: &Pass, key: &UpgradeKey, part: &Part, session: link::SessionId) {
+        // Checks are about the plan as it is; a part that is being given it comes first.
+        let is_present =
+            member_plan(pass, &part.cluster).is_some_and(|plan| plan.digest() == part.plan_digest);
+        if !is_present {
+            return;
+        }
+        let mut spec = part.spec().clone();
+        spec.stage = UpgradeStage::Preflight;
+        let Ok(spec_json) = serde_json::to_vec(&spec) else { return };
+        let track = self.memory.tracks.entry(key.clone()).or_default();
+        // Asked again with the same id, so that whichever answer comes is taken.
+        let open = track.asked.as_ref().filter(|asked| {
+            asked.fence == part.fence
+                && asked.plan_digest == part.plan_digest
+                && asked.session == session
+        });
+        let request_id = if let Some(asked) = open {
+            asked.request_id.clone()
+        } else {
+            if let Some(old) = &track.asked {
+                self.memory.requests.remove(&old.request_id);
+            }
+            self.requests += 1;
+            format!("{}-{}", self.context.claim.term().0, self.requests)
+        };
+        let fence = part.fence.clone();
+        let request = CheckRequest {
+            request_id: request_id.clone(),
+            fence: fence.clone(),
+            upgrade: key.clone(),
+            spec_json: spec_json.into(),
+        };
+        if self.send(&part.cluster, HubCommand::Check(request)) {
+            self.memory.requests.insert(request_id.clone(), key.clone());
+            let plan_digest = part.plan_digest.clone();
+            let asked = Asked { request_id, at: pass.now, fence, plan_digest, session };
+            self.memory.tracks.entry(key.clone()).or_default().asked = Some(asked);
+        }
+    }
+
+    /// Gives the agent its part once a session, and tells it of every change of control.
+    pub(super) fn assign(
+        &mut self,
+        key: &UpgradeKey,
+        part: &Part,
+        session: link::SessionId,
+        action: ControlAction,
+    ) {
+        let fence = part.fence.clone();
+        let track = self.memory.tracks.entry(key.clone()).or_default();
+        let is_assigned = track.assigned.as_ref() == Some(&(session, fence.clone()));
+        let is_told = track.told == Some((session, action));
+        if !is_assigned {
+            let mut spec = part.spec().clone();
+            spec.control = match action {
+                ControlAction::Continue => UpgradeControl::Running,
+                ControlAction::Freeze => UpgradeControl::Frozen,
+                ControlAction::Cancel | ControlAction::Forget => UpgradeControl::Cancelled,
+            };
+            let Ok(spec_json) = serde_json::to_vec(&spec) else { return };
+            let assignment = Assignment {
+                fence: fence.clone(),
+                upgrade: key.clone(),
+                spec_json: spec_json.into(),
+            };
+            if !self.send(&part.cluster, HubCommand::Assign(assignment)) {
+                return;
+            }
+            let track = self.memory.tracks.entry(key.clone()).or_default();
+            track.assigned = Some((session, fence.clone()));
+        }
+        // What was assigned in this session carried its control; a part that goes on from the
+        // beginning needs no further word.
+        if is_told || (!is_assigned && action == ControlAction::Continue) {
+            self.memory.tracks.entry(key.clone()).or_default().told = Some((session, action));
+            return;
+        }
+        let control = link::Control { fence, upgrade: key.clone(), action };
+        if self.send(&part.cluster, HubCommand::Control(control)) {
+            self.memory.tracks.entry(key.clone()).or_default().told = Some((session, action));
+        }
+    }
+}
+
+/// The plan of a cluster of the pass.
+pub(super) fn member_plan<'a>(pass: &'a Pass, cluster: &ClusterName) -> Option<&'a Plan> {
+    pass.observed.members.get(cluster).and_then(Member::plan)
+}
+
+/// What is written for a cluster that is left out.
+fn settle(pass: &Pass, member: &Member, settled: Settled) -> (Verb, wavelift_api::ClusterUpgrade) {
+    let Subject { uid, key, fleet, status, .. } = &pass.subject;
+    let Some(part) = &member.part else {
+        let object = part::create(fleet, (key, uid), &member.key, &Plan::default(), status.epoch);
+        return (Verb::Create, object);
+    };
+    let (state, reason, message) = match settled {
+        Settled::Unreachable => {
+            (ClusterStateName::Unreachable, None, "left out: its agent was not heard from in time")
+        }
+        Settled::Skipped(reason) => {
+            let message = match reason {
+                SkipReason::User => "left out by the user",
+                SkipReason::UserInFlight => {
+                    "left out by the user while it was in flight and not heard"
+                }
+                SkipReason::Cancelled => "left out: the campaign was cancelled",
+            };
+            (ClusterStateName::Skipped, Some(SkipReasonName::from(reason)), message)
+        }
+    };
+    let mut object = part.object.clone();
+    object.status = Some(statuses::settled(part, state, reason, message, pass.now));
+    (Verb::ReplaceStatus, object)
+}
+
+/// The epoch under which plans are frozen now; `None` where none is.
+fn freezing_epoch(pass: &Pass) -> Option<i64> {
+    let epoch = pass.subject.status.epoch;
+    match (pass.spec.stage, pass.word) {
+        (Stage::Preflight, _) => Some(epoch),
+        (Stage::Rollout, Word::New) => Some(epoch.saturating_add(1)),
+        (Stage::Rollout, Word::Standing) => pass.spec.word.is_none().then_some(epoch),
+        (Stage::Preview, _) | (Stage::Rollout, Word::NotAsked | Word::Stale) => None,
+    }
+}
+
+/// Freezes a cluster's plan in its ClusterUpgrade.
+fn freeze(pass: &Pass, member: &Member) -> Option<(Verb, wavelift_api::ClusterUpgrade)> {
+    let plan = unfrozen(member)?;
+    let epoch = freezing_epoch(pass)?;
+    let Subject { uid, key, fleet, .. } = &pass.subject;
+    Some(match &member.part {
+        None => (Verb::Create, part::create(fleet, (key, uid), &member.key, plan, epoch)),
+        Some(part) => (Verb::Replace, part.replanned(plan, epoch)),
+    })
+}
+
+/// The plan of a cluster that is not frozen as it would be made now.
+pub(super) fn unfrozen(member: &Member) -> Option<&Plan> {
+    if member.is_begun() {
+        return None;
+    }
+    let Some(Planned::Plan(plan)) = member.made() else { return None };
+    let is_frozen = member.part.as_ref().is_some_and(|part| part.plan_digest == plan.digest());
+    (!is_frozen).then_some(plan)
+}
+
+/// Findings as the API keeps them.
+pub(super) fn report_of(
+    at: Timestamp,
+    findings: &[check::Finding],
+    policy: check::Policy,
+) -> PreflightReport {
+    let mut seen = BTreeSet::new();
+    let results = findings
+        .iter()
+        .map(|finding| check_result(finding, policy))
+        .filter(|result| seen.insert(result.check.clone()))
+        .take(64)
+        .collect();
+    PreflightReport { observed_time: at, results }
+}

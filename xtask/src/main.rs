@@ -7,6 +7,8 @@ mod shell;
 mod test;
 mod tools;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -44,8 +46,19 @@ enum Task {
     },
 }
 
-fn main() -> Result<()> {
-    match Cli::parse().task {
+fn main() -> ExitCode {
+    match run(Cli::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The causes on one line and no backtrace: what failed is another program.
+            shell::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
+    match task {
         Task::Test { args } => test::run(&args),
         Task::Lint => lint::run(),
         Task::Codegen { check: true } => codegen::check(),

@@ -32,7 +32,8 @@ use crate::{
     inventory::Current,
     journal::{self, Journal, Start},
     link::{
-        self, AgentReport, CheckReport, CheckRequest, HubAddress, HubCommand, LinkHandle, Query,
+        self, AgentReport, CheckReport, CheckRequest, ControlAction, HubAddress, HubCommand,
+        LinkHandle, Query,
     },
     metrics::Metrics,
     mirror::Mirror,
@@ -230,7 +231,8 @@ impl Agent {
             let retry = self.retry;
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                command = next(&mut commands) => match command {
+                // Nothing is answered before the first look.
+                command = next(&mut commands), if self.is_ready => match command {
                     Some(command) => self.obey(command).await,
                     None => commands = None,
                 },
@@ -328,6 +330,11 @@ impl Agent {
             HubCommand::Control(control) => {
                 let journal = &self.journal;
                 let done = retried(|| journal.control(&control, highest)).await;
+                if let (ControlAction::Forget, Ok(()), Some(link)) =
+                    (control.action, &done, &self.link)
+                {
+                    link.forget(&control.upgrade);
+                }
                 self.noted("control", done);
             }
             HubCommand::Check(request) => self.check(request).await,
@@ -372,12 +379,11 @@ impl Agent {
     }
 
     fn give_catalog(&self, digest: String) {
-        match self.current.by_digest(&digest) {
-            Some(catalog) => {
-                let content = Bytes::from(catalog.graph().to_canonical_json());
-                self.send(AgentReport::Catalog { digest, content });
-            }
-            None => warn!(digest, "the hub asks for a catalog that is not here any more"),
+        if let Some(catalog) = self.current.by_digest(&digest) {
+            let content = Bytes::from(catalog.graph().to_canonical_json());
+            self.send(AgentReport::Catalog { digest, content });
+        } else {
+            warn!(digest, "the hub asks for a catalog that is not here any more");
         }
     }
 

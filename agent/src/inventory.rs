@@ -71,7 +71,7 @@ impl Current {
     pub async fn refresh(&mut self, mirror: &Mirror, reader: &dyn CatalogReader) -> bool {
         let catalog_sources = mirror.catalog_sources.all();
         self.contents = read_contents(&catalog_sources, reader).await;
-        let mut inventory = build(Parts {
+        let mut inventory = build(&Parts {
             subscriptions: &mirror.subscriptions.all(),
             csvs: &mirror.csvs.all(),
             operator_groups: &mirror.operator_groups.all(),
@@ -142,7 +142,7 @@ async fn read_versions(client: &Client, known: Versions) -> Versions {
 }
 
 /// Puts an inventory together.
-pub fn build(parts: Parts<'_>) -> Inventory {
+pub fn build(parts: &Parts<'_>) -> Inventory {
     let names: BTreeSet<&str> = parts
         .subscriptions
         .iter()
@@ -153,7 +153,7 @@ pub fn build(parts: Parts<'_>) -> Inventory {
     let mut namespaces = vec![];
     for name in names {
         match Namespace::try_from(name) {
-            Ok(namespace) => namespaces.push(namespace_inventory(namespace, &parts)),
+            Ok(namespace) => namespaces.push(namespace_inventory(namespace, parts)),
             Err(error) => unread.push(error.to_string()),
         }
     }
@@ -272,7 +272,7 @@ mod tests {
             "status": {"connectionState": {"lastObservedState": "READY"}},
         }));
         let key = CatalogKey { name: "own".to_owned(), namespace: "market".to_owned() };
-        let inventory = build(Parts {
+        let inventory = build(&Parts {
             subscriptions: &subscriptions,
             csvs: &[csv("trees", "oak.v1"), csv("elsewhere", "elm.v1")],
             operator_groups: &[group(json!({objects::EXCLUDE_GLOBAL: "true"}))],

@@ -228,12 +228,11 @@ impl Executor {
             return Ok(());
         }
         let Some(fence) = fence(upgrade) else { return Ok(()) };
-        if !journal::is_acknowledged(upgrade, &fence)
-            && let Some(status) = &upgrade.status
-        {
-            self.tell(upgrade, status);
+        let is_said = journal::is_acknowledged(upgrade, &fence)
+            || upgrade.status.as_ref().is_none_or(|status| self.tell(upgrade, status));
+        if is_said {
+            self.told.insert(name);
         }
-        self.told.insert(name);
         Ok(())
     }
 
@@ -327,10 +326,8 @@ impl Executor {
             self.metrics.ended(state.map_or("", ClusterState::as_str));
             self.waiting.remove(&upgrade.name_any());
         }
-        if upgrade.spec.origin == Origin::Hub {
-            self.tell(upgrade, status);
-        }
-        if is_last {
+        let is_said = upgrade.spec.origin == Origin::Local || self.tell(upgrade, status);
+        if is_last && is_said {
             self.told.insert(upgrade.name_any());
         }
     }

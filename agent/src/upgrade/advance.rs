@@ -61,7 +61,8 @@ impl Executor {
         seen: Seen<'_>,
     ) -> Result<Wake, journal::Error> {
         let mut next = status::begin(upgrade);
-        let Some(plan) = plan_of(upgrade) else {
+        let is_ours = |plan: &Plan| next.plan_digest == Some(plan.digest());
+        let Some(plan) = plan_of(upgrade).filter(is_ours) else {
             let failure = Failure::failed(Reason::PlanChanged, "its plan is not valid any more");
             return self.end_failed(upgrade, next, None, failure, seen).await;
         };

@@ -95,7 +95,7 @@ impl Executor {
                 return asleep;
             }
         };
-        self.with_plan(upgrade, &plan, next);
+        with_plan(upgrade, &plan, next);
         if replan::remaining(&plan, &seen.current.inventory).is_empty() {
             self.succeed(next, "at the target already");
             return asleep;
@@ -116,7 +116,7 @@ impl Executor {
             return (Wake::at(again), false);
         }
         let findings = self.check(&plan, seen).await;
-        self.judge(upgrade, findings, prepared, next, wants_start)
+        self.judge(upgrade, &findings, prepared, next, wants_start)
     }
 
     /// Runs the checks.
@@ -129,7 +129,7 @@ impl Executor {
     fn judge(
         &self,
         upgrade: &ClusterUpgrade,
-        findings: Vec<Finding>,
+        findings: &[Finding],
         prepared: &mut Prepared,
         next: &mut ClusterUpgradeStatus,
         wants_start: bool,
@@ -154,11 +154,11 @@ impl Executor {
         let policy: Policy = upgrade.spec.preflight.clone().unwrap_or_default().into();
         let results = findings.iter().map(|finding| check_result(finding, policy)).collect();
         next.preflight = Some(PreflightReport { observed_time: now, results });
-        match check::verdict(&findings, policy) {
+        match check::verdict(findings, policy) {
             Verdict::Blocked { checks, .. } => {
                 prepared.look_at = Some(again);
                 next.state = Some(ClusterStateName::Blocked);
-                next.message = Some(format!("held by {}", held_by(&checks, &findings)));
+                next.message = Some(format!("held by {}", held_by(&checks, findings)));
                 (Wake::at(again), false)
             }
             Verdict::Clear { .. } if wants_start => {
@@ -177,19 +177,6 @@ impl Executor {
                 (Wake::at(again), false)
             }
         }
-    }
-
-    fn with_plan(&self, upgrade: &ClusterUpgrade, plan: &Plan, next: &mut ClusterUpgradeStatus) {
-        let digest = plan.digest();
-        if next.plan_digest.as_deref() != Some(digest.as_str()) || next.steps.is_empty() {
-            let spec = PlanSpec::from(plan);
-            next.steps = status::steps(&spec);
-            next.plan = (upgrade.spec.kind == UpgradeType::Targets).then_some(spec);
-            next.plan_digest = Some(digest);
-            next.percent = None;
-        }
-        next.state.get_or_insert(ClusterStateName::Pending);
-        status::totals(next);
     }
 
     fn start(&self, next: &mut ClusterUpgradeStatus) {
@@ -231,6 +218,20 @@ impl Executor {
             step: None,
         });
     }
+}
+
+/// Puts the plan into the status, with steps that have not begun when it is another one.
+fn with_plan(upgrade: &ClusterUpgrade, plan: &Plan, next: &mut ClusterUpgradeStatus) {
+    let digest = plan.digest();
+    if next.plan_digest.as_deref() != Some(digest.as_str()) || next.steps.is_empty() {
+        let spec = PlanSpec::from(plan);
+        next.steps = status::steps(&spec);
+        next.plan = (upgrade.spec.kind == UpgradeType::Targets).then_some(spec);
+        next.plan_digest = Some(digest);
+        next.percent = None;
+    }
+    next.state.get_or_insert(ClusterStateName::Pending);
+    status::totals(next);
 }
 
 /// The plan of an upgrade: as given, or made from the targets and what the cluster has now.
@@ -292,5 +293,5 @@ fn consent(upgrade: &ClusterUpgrade, plan: &Plan) -> Consent {
 fn held_by(checks: &[String], findings: &[Finding]) -> String {
     let first = checks.first().and_then(|name| findings.iter().find(|f| f.check == *name));
     let names = checks.join(", ");
-    first.map_or(names.clone(), |finding| format!("{names}: {}", finding.message))
+    first.map_or_else(|| names.clone(), |finding| format!("{names}: {}", finding.message))
 }

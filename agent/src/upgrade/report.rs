@@ -14,18 +14,20 @@ use crate::{
 
 impl Executor {
     /// Reports a transition; the link repeats it until the hub has made it durable.
-    pub(super) fn tell(&self, upgrade: &ClusterUpgrade, status: &ClusterUpgradeStatus) {
-        let Some(link) = &self.link else { return };
+    ///
+    /// False when it has to be tried again.
+    pub(super) fn tell(&self, upgrade: &ClusterUpgrade, status: &ClusterUpgradeStatus) -> bool {
+        let Some(link) = &self.link else { return true };
         let (Some(fence), Some(key)) =
             (fence(upgrade), journal::key(upgrade, self.settings.cluster.as_str()))
         else {
-            return;
+            return true;
         };
         let status_json = match serde_json::to_vec(status) {
             Ok(json) => Bytes::from(json),
             Err(error) => {
                 warn!(%error, "a status cannot be written as JSON");
-                return;
+                return true;
             }
         };
         let is_last = status.state.is_some_and(|state| journal::is_last(state.into()));
@@ -36,9 +38,11 @@ impl Executor {
             upgrade: key,
             status_json,
         };
-        if let Err(error) = link.report(report) {
+        let reported = link.report(report);
+        if let Err(error) = &reported {
             warn!(upgrade = upgrade.name_any(), %error, "a status waits for its turn");
         }
+        reported.is_ok()
     }
 
     /// Tells how far the step is; lost without harm.

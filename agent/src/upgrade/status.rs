@@ -1,5 +1,6 @@
 //! The status of a ClusterUpgrade: how it begins, what counts as a transition, its conditions.
 
+use ClusterStateName as S;
 use jiff::Timestamp;
 use wavelift_api::{
     ClusterUpgrade, ClusterUpgradeStatus,
@@ -103,7 +104,6 @@ pub(super) fn conditions(
         |failure| failure.reason.clone(),
     );
     let is = |states: &[ClusterStateName]| Truth::from_bool(states.contains(&state));
-    use ClusterStateName as S;
     let has_ended = is(&[S::Succeeded, S::Failed, S::Stalled, S::Skipped]);
     let reconciling = match has_ended {
         Truth::True => Truth::False,

@@ -178,6 +178,15 @@ pub(super) struct Verdict {
     pub(super) wake_at: Option<Timestamp>,
 }
 
+/// Where a step stands.
+#[derive(Debug, Clone, Copy)]
+enum Position<'a> {
+    /// Before its approval.
+    Ahead,
+    /// After it, with the InstallPlan unless that is gone already.
+    UnderWay(Option<&'a InstallPlan>),
+}
+
 /// A step beside what is observed of it.
 #[derive(Debug)]
 pub(super) struct View<'a> {
@@ -197,12 +206,10 @@ pub fn decide(
     let mut memory = memory.clone();
     let since = *memory.since.get_or_insert(now);
     let holds = to_hold(&observed.subscriptions);
-    let verdict = if !holds.is_empty() {
-        hold(holds, &memory, rules)
-    } else if let Some(plan) = view.under_way() {
-        follow::follow(&view, plan, &mut memory, rules, now)
-    } else {
-        before_approval(&view, &memory, rules, since, now)
+    let verdict = match view.position() {
+        Position::Ahead | Position::UnderWay(_) if !holds.is_empty() => hold(holds, &memory, rules),
+        Position::Ahead => before_approval(&view, &memory, rules, since, now),
+        Position::UnderWay(plan) => follow::follow(&view, plan, &mut memory, rules, now),
     };
     let insights = explain::insights(&view, &mut memory, rules, now);
     let (done, of) = verdict.parts;
@@ -221,7 +228,7 @@ pub fn decide(
 
 /// Whether the step is past its approval, so that it cannot be stopped any more.
 pub fn is_under_way(step: &Step, observed: &Observed) -> bool {
-    View { step, observed }.under_way().is_some()
+    matches!(View { step, observed }.position(), Position::UnderWay(_))
 }
 
 /// The Subscriptions that OLM would move by itself. What their approval was is written down once
@@ -334,7 +341,7 @@ fn refresh(
     let name = objects::name(plan);
     let next = memory.refreshed_at.map(|at| later(at, rules.timings.refresh_spacing));
     if let Some(next) = next.filter(|next| now < *next) {
-        let message = format!("{name} holds {}; OLM is asked again soon", view.offered(plan));
+        let message = format!("{name} holds {}; OLM is asked again soon", offered(plan));
         let verdict = Verdict::wait(Waiting::Plan, Milestone::Held, message);
         return Verdict { wake_at: Some(next), ..verdict };
     }
@@ -359,9 +366,9 @@ fn refresh(
 
 fn foreign(view: &View<'_>, plan: &InstallPlan) -> Verdict {
     let message = format!(
-        "{} was approved by somebody else and holds {} instead of {}",
+        "{} is approved, but not by this upgrade, and holds {} instead of {}",
         objects::name(plan),
-        view.offered(plan),
+        offered(plan),
         view.wanted(),
     );
     Verdict::fail(Milestone::Held, Failure::failed(Reason::ForeignInstallPlan, message))
@@ -370,14 +377,13 @@ fn foreign(view: &View<'_>, plan: &InstallPlan) -> Verdict {
 // === impl View ===
 
 impl<'a> View<'a> {
-    /// The InstallPlan that is being carried out, when the step is past its approval: `Some(None)`
-    /// when the CSVs are there and the plan is not any more.
-    pub(super) fn under_way(&self) -> Option<Option<&'a InstallPlan>> {
+    /// Whether the step is past its approval, and by which InstallPlan.
+    fn position(&self) -> Position<'a> {
         let approved =
             |plan: &&InstallPlan| plan.spec.approved && csv_set(plan) == self.step.csv_names();
         let referenced = self.referenced();
         if let Some(plan) = referenced.filter(approved) {
-            return Some(Some(plan));
+            return Position::UnderWay(Some(plan));
         }
         // A fresh plan with the step's set counts more than what an old one of the same set did.
         let is_fresh =
@@ -391,10 +397,10 @@ impl<'a> View<'a> {
             .max_by_key(|plan| plan.spec.generation);
         let has_all = self.step.moves.iter().all(|item| self.new_csv(item.to.as_str()).is_some());
         match newest {
-            Some(plan) if has_all || is_running(plan) => Some(Some(plan)),
-            Some(plan) if !referenced.is_some_and(is_fresh) => Some(Some(plan)),
-            Some(_) => None,
-            None => has_all.then_some(None),
+            Some(plan) if has_all || is_running(plan) => Position::UnderWay(Some(plan)),
+            Some(plan) if !referenced.is_some_and(is_fresh) => Position::UnderWay(Some(plan)),
+            None if has_all => Position::UnderWay(None),
+            Some(_) | None => Position::Ahead,
         }
     }
 
@@ -430,7 +436,7 @@ impl<'a> View<'a> {
         let mut names = names.into_iter();
         match (names.next(), names.next()) {
             (Some(Some(name)), None) => self.observed.plan(name),
-            (Some(Some(_) | None), _) | (None, _) => None,
+            (Some(Some(_)), Some(_)) | (Some(None) | None, _) => None,
         }
     }
 
@@ -455,11 +461,11 @@ impl<'a> View<'a> {
     pub(super) fn wanted(&self) -> String {
         set(&self.step.csv_names())
     }
+}
 
-    /// A plan's set, for people.
-    pub(super) fn offered(&self, plan: &InstallPlan) -> String {
-        set(&csv_set(plan))
-    }
+/// A plan's set, for people.
+pub(super) fn offered(plan: &InstallPlan) -> String {
+    set(&csv_set(plan))
 }
 
 fn set(names: &BTreeSet<&str>) -> String {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use wavelift_core::insight::{Impact, Insight, Level};
 
 use super::{
-    decide::{Memory, Rules, View, csv_set},
+    decide::{Memory, Rules, View, csv_set, offered},
     failure::{Failure, Reason},
 };
 use crate::objects::{self, Csv, InstallPlan, OlmCondition};
@@ -35,7 +35,7 @@ pub(super) fn awaited(view: &View<'_>) -> String {
 
 /// Both sets, named.
 pub(super) fn mismatch(view: &View<'_>, plan: &InstallPlan) -> String {
-    let (name, offered) = (objects::name(plan), view.offered(plan));
+    let (name, offered) = (objects::name(plan), offered(plan));
     format!("{name} holds {offered}, the plan has {}", view.wanted())
 }
 
@@ -74,7 +74,8 @@ fn gate_of_resolution(view: &View<'_>) -> Option<(Reason, String)> {
         return Some((Reason::BundleUnpackFailed, message));
     }
     if let Some(message) = condition(view, |c| c.reason == "ErrorPreventedResolution") {
-        let why = catalogs(view).map_or(message.clone(), |which| format!("{which}: {message}"));
+        let why =
+            catalogs(view).map_or_else(|| message.clone(), |which| format!("{which}: {message}"));
         return Some((Reason::CatalogUnavailable, why));
     }
     if let Some(catalogs) = catalogs(view) {

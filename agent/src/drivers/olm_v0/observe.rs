@@ -99,12 +99,11 @@ impl Observed {
         for wanted in &csv.spec.install.spec.deployments {
             let name = &wanted.name;
             let found = self.deployments.iter().find(|d| objects::name(&***d) == name);
-            match found {
-                Some(deployment) => rollout.add(name, deployment),
-                None => {
-                    rollout.wanted += 1;
-                    rollout.outstanding.push(format!("deployment {name} is missing"));
-                }
+            if let Some(deployment) = found {
+                rollout.add(name, deployment);
+            } else {
+                rollout.wanted += 1;
+                rollout.outstanding.push(format!("deployment {name} is missing"));
             }
         }
         rollout

@@ -97,6 +97,8 @@ pub enum Command {
     Retry(ActionArgs),
     /// Leave clusters out
     Skip(ActionArgs),
+    /// Show a campaign over simulated clusters, with a real hub and real agents
+    Demo(DemoArgs),
     /// Print a completion script
     Completion(CompletionArgs),
 }
@@ -270,4 +272,46 @@ pub struct CompletionArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// `wavelift demo`
+#[derive(Debug, Clone, ClapArgs)]
+pub struct DemoArgs {
+    /// How many clusters
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) clusters: u16,
+    /// What the fleet and its faults are made from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Times the default pace, at which thirty clusters take about two minutes
+    #[arg(long, default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// End with the campaign; exit code 3 if it was halted
+    #[arg(long, conflicts_with = "hold")]
+    pub(crate) once: bool,
+    /// Keep the API and the page up when the campaign has ended (so does a terminal)
+    #[arg(long)]
+    pub(crate) hold: bool,
+    /// A real catalog (directory or file of FBC) instead of the demo's own
+    #[arg(long, value_name = "PATH")]
+    pub(crate) catalog: Option<PathBuf>,
+    /// Which packages of the catalog; without it, all of them
+    #[arg(long = "package", value_name = "NAME", num_args = 1.., requires = "catalog")]
+    pub(crate) packages: Vec<String>,
+    /// Where the page and the API listen; port 0 takes any free one
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Only print the fleet and the faults that the seed makes
+    #[arg(long, conflicts_with_all = ["catalog", "hold", "once"])]
+    pub(crate) list_faults: bool,
+}
+
+/// A pace that a machine can keep.
+fn speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.01..=50.0).contains(&speed) {
+        Ok(speed)
+    } else {
+        Err("it must be from 0.01 to 50".to_owned())
+    }
 }

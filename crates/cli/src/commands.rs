@@ -3,6 +3,7 @@
 mod campaign;
 mod completion;
 mod control;
+mod demo;
 mod status;
 
 use std::{future::Future, time::Duration};
@@ -31,6 +32,7 @@ struct Context<'a> {
 pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
     let command = match args.command {
         Command::Completion(what) => return completion::print(&what),
+        Command::Demo(what) => return demo::run(&what, printer).await,
         Command::Preview(_)
         | Command::Preflight(_)
         | Command::Launch(_)
@@ -59,6 +61,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Retry(what) => control::act(&context, &what, control::Act::Retry).await,
         Command::Skip(what) => control::act(&context, &what, control::Act::Skip).await,
         Command::Completion(what) => completion::print(&what),
+        Command::Demo(what) => demo::run(&what, printer).await,
     }
 }
 

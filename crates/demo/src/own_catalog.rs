@@ -29,13 +29,8 @@ pub const NAMESPACES: [(&str, &str); 5] = [
 ];
 
 /// The version at each channel's head.
-pub const NEWEST: [(&str, &str); 5] = [
-    (LANTERN, "1.5.0"),
-    (FERRY, "2.3.0"),
-    (LOOM, "3.2.0"),
-    (SPINDLE, "5.1.0"),
-    (KILN, "1.0.0"),
-];
+pub const NEWEST: [(&str, &str); 5] =
+    [(LANTERN, "1.5.0"), (FERRY, "2.3.0"), (LOOM, "3.2.0"), (SPINDLE, "5.1.0"), (KILN, "1.0.0")];
 
 /// The channel of every package.
 pub const CHANNEL: &str = "stable";

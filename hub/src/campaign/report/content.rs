@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
+
 use wavelift_api::{
     FleetUpgradeStatus,
     convert::cut,
@@ -86,11 +88,21 @@ impl<C: Commands> Driver<C> {
     fn is_settling(&self, pass: &Pass) -> bool {
         let is_early = self.began_at.elapsed() < self.context.settings.settling;
         is_early
+            && self.is_inherited(pass)
             && pass.observed.members.values().any(|member| {
                 matches!(member.link, Link::Silent { .. })
                     && member.made().is_none()
                     && !member.is_begun()
             })
+    }
+
+    /// True when the campaign was there before this hub took over: only then was anything known of
+    /// it that could be taken back.
+    fn is_inherited(&self, pass: &Pass) -> bool {
+        let leading = self.began_at.elapsed().as_secs_f64() * self.context.clock.factor();
+        let leading = SignedDuration::try_from_secs_f64(leading).unwrap_or(SignedDuration::MAX);
+        let created = pass.subject.fleet.metadata.creation_timestamp.as_ref();
+        created.is_some_and(|created| pass.now.duration_since(created.0) > leading)
     }
 
     fn preflight(&self, pass: &Pass) -> Preflight {

@@ -1,0 +1,358 @@
+//! The demo from its first line to its last.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Instant};
+
+use kube::ResourceExt as _;
+use tokio_util::sync::CancellationToken;
+use wavelift_api::{
+    FleetUpgrade, cluster_upgrade::ClusterStateName, live::PhaseName, shared::OperatorTarget,
+};
+use wavelift_catalog::Catalog;
+use wavelift_hub::view::Upgrade;
+use wavelift_sim::cluster::{Approval, Operator};
+
+use crate::{
+    drive::{self, Driver, is_ended},
+    fleet::{Blueprint, Fleet},
+    options::{AfterEnd, Options, Source},
+    own_catalog::{self, CHANNEL, NAMESPACES, NEWEST, csv},
+    scenario::{Fault, Ring, Scenario},
+    spread,
+    story::Story,
+    summary::{self, Measured, Summary},
+};
+
+/// Who is told what happens.
+pub trait Teller: Send {
+    /// A line of the story.
+    fn line(&mut self, line: &str);
+    /// How far the campaign is.
+    fn progress(&mut self, done: u64, of: u64, sentence: &str);
+    /// The campaign has ended.
+    fn finish(&mut self);
+}
+
+/// How a demo ended.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What came of it.
+    pub summary: Summary,
+}
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The catalog.
+    #[error("cannot use the catalog")]
+    Catalog(#[from] own_catalog::Error),
+    /// No fleet can be made of it.
+    #[error("cannot spread clusters over the catalog")]
+    Spread(#[from] spread::Error),
+    /// The fleet.
+    #[error("cannot bring the fleet to life")]
+    Fleet(#[from] crate::fleet::Error),
+    /// The campaign.
+    #[error("cannot drive the campaign")]
+    Drive(#[from] drive::Error),
+    /// A folder for the kubeconfig.
+    #[error("cannot make a folder for the kubeconfig")]
+    Folder(#[source] std::io::Error),
+    /// Somebody stopped it.
+    #[error("stopped before the campaign ended")]
+    Interrupted,
+}
+
+/// What is to be brought to life.
+struct Cast {
+    catalog: Arc<Catalog>,
+    blueprints: Vec<Blueprint>,
+    campaign: FleetUpgrade,
+    /// Package and channel by cluster, for real catalogs.
+    channels: BTreeMap<String, (String, String)>,
+}
+
+/// Runs a demo, telling `teller` what happens, until it ends or `shutdown` says so.
+pub async fn run(
+    options: &Options,
+    teller: &mut dyn Teller,
+    shutdown: CancellationToken,
+) -> Result<Outcome, Error> {
+    let started = Instant::now();
+    let cast = cast(options)?;
+    teller.line(&format!(
+        "{} simulated clusters, each with its own agent over mutual TLS; seed {}, {} times real time",
+        cast.blueprints.len(),
+        options.seed,
+        options.factor()
+    ));
+    let fleet =
+        Fleet::start(&cast.blueprints, &cast.catalog, options.factor(), options.http).await?;
+    let folder = tempfile::tempdir().map_err(Error::Folder)?;
+    let kubeconfig = folder.path().join("kubeconfig");
+    fleet.write_kubeconfig(&kubeconfig)?;
+    introduce(teller, &fleet, &kubeconfig);
+    let outcome = tokio::select! {
+        outcome = campaign(&cast, &fleet, teller, options, started) => outcome,
+        () = shutdown.cancelled() => Err(Error::Interrupted),
+    };
+    teller.finish();
+    if outcome.is_ok() && options.after_end == AfterEnd::Hold {
+        teller.line(&format!("The page stays up at {} until Ctrl-C", fleet.page()));
+        shutdown.cancelled().await;
+    }
+    fleet.stop().await;
+    outcome
+}
+
+fn introduce(teller: &mut dyn Teller, fleet: &Fleet, kubeconfig: &PathBuf) {
+    teller.line(&format!("page     {}", fleet.page()));
+    teller.line(&format!("kubectl  export KUBECONFIG={}", kubeconfig.display()));
+    teller.line("         kubectl get fleetupgrades,clusterupgrades -A   (context hub)");
+    teller.line(&format!("wavelift export WAVELIFT_URL={}", fleet.page().trim_end_matches('/')));
+    teller.line("         wavelift status demo --watch");
+    teller.line("");
+}
+
+async fn campaign(
+    cast: &Cast,
+    fleet: &Fleet,
+    teller: &mut dyn Teller,
+    options: &Options,
+    started: Instant,
+) -> Result<Outcome, Error> {
+    let mut driver = Driver::new(fleet.client(), fleet.hub().board().subscribe());
+    let agents = fleet.members().iter().filter(|member| member.has_agent()).count();
+    driver.agents(agents).await?;
+    teller.line(&format!("{agents} agents are connected"));
+    driver.create(&cast.campaign).await?;
+    let planned = |phase| !matches!(phase, PhaseName::Planning);
+    let upgrade = driver.until(planned).await?;
+    preview(teller, &upgrade);
+    driver.preflight().await?;
+    let checked = |phase| {
+        !matches!(phase, PhaseName::Planning | PhaseName::Previewed | PhaseName::Preflighting)
+    };
+    let upgrade = driver.until(checked).await?;
+    preflight(teller, &upgrade);
+    driver.launch().await?;
+    teller.line(&format!("Launched with the consent to this plan: {}", cast.campaign.name_any()));
+    let upgrade = rollout(&driver, fleet, teller).await?;
+    let measured = Measured {
+        writes: fleet.writes().cluster_upgrades,
+        seed: options.seed,
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    let faults: BTreeMap<&str, &Fault> = cast
+        .blueprints
+        .iter()
+        .filter_map(|b| b.fault.as_ref().map(|fault| (b.name.as_str(), fault)))
+        .collect();
+    let unexpected = summary::unexpected(&upgrade, |cluster| end_of(faults.get(cluster).copied()));
+    let mut summary = Summary::of(&upgrade, measured, unexpected);
+    summary.hops = summary::hops(&upgrade, &cast.channels);
+    conclude(teller, &summary);
+    Ok(Outcome { summary })
+}
+
+/// In which states a cluster with this fault may end.
+fn end_of(fault: Option<&Fault>) -> &'static [ClusterStateName] {
+    match fault {
+        Some(Fault::Offline) => &[ClusterStateName::Unreachable],
+        Some(Fault::NeverAvailable { .. }) => {
+            &[ClusterStateName::Stalled, ClusterStateName::Failed]
+        }
+        Some(Fault::Slow | Fault::NotUpgradeable { .. }) | None => &[ClusterStateName::Succeeded],
+    }
+}
+
+async fn rollout(
+    driver: &Driver,
+    fleet: &Fleet,
+    teller: &mut dyn Teller,
+) -> Result<Arc<Upgrade>, Error> {
+    let mut board = fleet.hub().board().subscribe();
+    let mut story = Story::default();
+    let ended = driver.until(is_ended);
+    tokio::pin!(ended);
+    loop {
+        let end = tokio::select! {
+            end = &mut ended => Some(end?),
+            changed = board.changed() => {
+                changed.map_err(|_| drive::Error::HubGone)?;
+                None
+            }
+        };
+        let now = end.clone().or_else(|| driver.upgrade());
+        if let Some(upgrade) = now {
+            board.mark_unchanged();
+            for line in story.tell(&upgrade, fleet.clock().now()) {
+                teller.line(&line);
+            }
+            let row = &upgrade.view.row;
+            let count = |number: i32| u64::try_from(number).unwrap_or(0);
+            let summary = &row.summary;
+            let settled = summary.clusters - summary.not_started;
+            teller.progress(count(settled), count(summary.clusters), &row.message);
+        }
+        if let Some(upgrade) = end {
+            return Ok(upgrade);
+        }
+    }
+}
+
+fn preview(teller: &mut dyn Teller, upgrade: &Upgrade) {
+    teller.line("");
+    teller.line("Preview: what would happen");
+    for path in &upgrade.view.preview {
+        let note = if path.note.is_empty() { String::new() } else { format!("  ({})", path.note) };
+        teller.line(&format!(
+            "  {:<18} {:>7} -> {:<7} {:>4} clusters, {} hops{note}",
+            path.package, path.from, path.to, path.clusters, path.hops
+        ));
+    }
+}
+
+fn preflight(teller: &mut dyn Teller, upgrade: &Upgrade) {
+    teller.line("");
+    teller.line("Preflight: what stands in the way");
+    for check in &upgrade.view.preflight {
+        teller.line(&format!(
+            "  {:<22} {:>4} pass {:>4} warn {:>4} fail {:>4} unknown",
+            check.check, check.pass, check.warn, check.fail, check.unknown
+        ));
+    }
+    teller.line("");
+}
+
+fn conclude(teller: &mut dyn Teller, summary: &Summary) {
+    teller.line("");
+    teller.line(&format!(
+        "{:?}: {} of {} clusters done, {} failed, {} skipped, {} unreachable, {} not started",
+        summary.phase,
+        summary.succeeded,
+        summary.clusters,
+        summary.failed,
+        summary.skipped,
+        summary.unreachable,
+        summary.not_started
+    ));
+    teller.line(&format!(
+        "{} min of simulated time in {} s; {} writes of ClusterUpgrades a cluster; {} MiB resident",
+        summary.simulated_minutes,
+        summary.seconds,
+        summary.writes_per_cluster,
+        summary.resident_mib
+    ));
+    for line in &summary.unexpected {
+        teller.line(&format!("unexpected: {line}"));
+    }
+}
+
+fn cast(options: &Options) -> Result<Cast, Error> {
+    match &options.source {
+        Source::Own => own_cast(options),
+        Source::Catalog { path, packages } => {
+            let catalog = own_catalog::read(path)?;
+            real_cast(options, catalog, packages)
+        }
+    }
+}
+
+/// The demo's own operators, with the faults of the seed.
+fn own_cast(options: &Options) -> Result<Cast, Error> {
+    let scenario = Scenario::new(options.seed, options.clusters);
+    let sizes: Vec<(Ring, usize, usize)> = Ring::ALL
+        .into_iter()
+        .map(|ring| (ring, scenario.size(ring), scenario.tolerated(ring)))
+        .collect();
+    let targets = NEWEST
+        .iter()
+        .map(|(package, version)| OperatorTarget {
+            package: (*package).to_owned(),
+            version: Some((*version).to_owned()),
+            ..OperatorTarget::default()
+        })
+        .collect();
+    let blueprints = scenario
+        .clusters
+        .iter()
+        .enumerate()
+        .map(|(index, script)| Blueprint {
+            name: script.name.clone(),
+            labels: labels(script.ring, &script.region),
+            platform: script.platform.clone(),
+            operators: NAMESPACES
+                .iter()
+                .filter_map(|(package, namespace)| {
+                    let version = script.installed.get(*package)?;
+                    Some(Operator {
+                        namespace: (*namespace).to_owned(),
+                        package: (*package).to_owned(),
+                        channel: CHANNEL.to_owned(),
+                        source: (spread::SOURCE.0.to_owned(), spread::SOURCE.1.to_owned()),
+                        installed: Some(csv(package, version)),
+                        approval: Approval::Manual,
+                    })
+                })
+                .collect(),
+            rollout_seconds: script
+                .rollout_seconds
+                .iter()
+                .map(|(package, seconds)| (package.clone(), *seconds))
+                .collect(),
+            never: match &script.fault {
+                Some(Fault::NeverAvailable { package }) => NEWEST
+                    .iter()
+                    .filter(|(newest, _)| newest == package)
+                    .map(|(package, version)| csv(package, version))
+                    .collect(),
+                Some(Fault::Offline | Fault::Slow | Fault::NotUpgradeable { .. }) | None => vec![],
+            },
+            fault: script.fault.clone(),
+            seed: options.seed.wrapping_mul(1_000_003).wrapping_add(index as u64),
+        })
+        .collect();
+    Ok(Cast {
+        catalog: own_catalog::own()?,
+        blueprints,
+        campaign: drive::object(targets, &sizes),
+        channels: BTreeMap::new(),
+    })
+}
+
+/// A real catalog: every cluster somewhere on its graph, no faults.
+fn real_cast(options: &Options, catalog: Arc<Catalog>, packages: &[String]) -> Result<Cast, Error> {
+    let places = spread::places(&catalog, packages)?;
+    let mut channels = BTreeMap::new();
+    let mut blueprints = vec![];
+    let shape = Scenario::new(options.seed, options.clusters);
+    for (index, script) in shape.clusters.iter().enumerate() {
+        let place = spread::place(&places, index, options.clusters);
+        channels.insert(script.name.clone(), (place.package.clone(), place.channel.clone()));
+        blueprints.push(Blueprint {
+            name: script.name.clone(),
+            labels: labels(script.ring, &script.region),
+            platform: script.platform.clone(),
+            operators: vec![spread::operator(place)],
+            rollout_seconds: vec![],
+            never: vec![],
+            fault: None,
+            seed: options.seed.wrapping_mul(1_000_003).wrapping_add(index as u64),
+        });
+    }
+    let targets = spread::packages(&places)
+        .into_iter()
+        .map(|package| OperatorTarget { package, ..OperatorTarget::default() })
+        .collect();
+    let sizes: Vec<(Ring, usize, usize)> =
+        Ring::ALL.into_iter().map(|ring| (ring, shape.size(ring), 0)).collect();
+    Ok(Cast { catalog, blueprints, campaign: drive::object(targets, &sizes), channels })
+}
+
+fn labels(ring: Ring, region: &str) -> Vec<(String, String)> {
+    vec![
+        ("fleet".to_owned(), "demo".to_owned()),
+        ("ring".to_owned(), ring.as_str().to_owned()),
+        ("region".to_owned(), region.to_owned()),
+    ]
+}

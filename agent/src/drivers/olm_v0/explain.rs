@@ -254,7 +254,8 @@ pub(super) fn plan_message(plan: &InstallPlan) -> String {
 
 /// The requirements that are not met, verbatim.
 fn unmet(csv: &Csv) -> String {
-    let open = csv.status.requirement_status.iter().filter(|r| r.status != "Present");
+    let is_met = |status: &str| matches!(status, "Present" | "Satisfied");
+    let open = csv.status.requirement_status.iter().filter(|r| !is_met(&r.status));
     let texts: Vec<String> = open
         .take(REQUIREMENTS_MAX)
         .map(|r| {

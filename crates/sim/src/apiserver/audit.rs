@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::kind::Gk;
@@ -49,6 +50,8 @@ pub struct Request {
     pub name: Option<String>,
     /// `status` or empty.
     pub subresource: String,
+    /// What came with it; hooks see it, the log does not keep it.
+    pub body: Bytes,
 }
 
 /// One mutating request and what came of it.
@@ -123,7 +126,8 @@ impl Audit {
             gk: request.gk.clone(),
         };
         *log.counts.entry(key).or_default() += 1;
-        let entry = AuditEntry { sequence: log.sequence, request: request.clone(), code, effect };
+        let request = Request { body: Bytes::new(), ..request.clone() };
+        let entry = AuditEntry { sequence: log.sequence, request, code, effect };
         log.entries.push_back(entry);
         if log.entries.len() > self.entries_max {
             log.entries.pop_front();

@@ -155,11 +155,11 @@ impl ApiError {
         let causes: Vec<Value> = causes
             .iter()
             .map(|(field, message)| {
-                json!({"reason": "FieldValueInvalid", "message": message, "field": field})
+                json!({"reason": cause_reason(message), "message": message, "field": field})
             })
             .collect();
-        error.details =
-            json!({"name": name, "group": gk.group(), "kind": gk.kind(), "causes": causes});
+        error = error.about(gk.kind(), gk.group(), name);
+        error.details["causes"] = json!(causes);
         error
     }
 
@@ -181,9 +181,32 @@ impl ApiError {
     }
 
     fn about(mut self, resource: &str, group: &str, name: &str) -> Self {
-        self.details = json!({"name": name, "group": group, "kind": resource});
+        self.details = json!({"kind": resource});
+        for (field, text) in [("name", name), ("group", group)] {
+            if !text.is_empty() {
+                self.details[field] = json!(text);
+            }
+        }
         self
     }
+}
+
+/// The reason that goes with a cause, known by how its message begins.
+fn cause_reason(message: &str) -> &'static str {
+    if message.contains(" must be of type ") {
+        return "FieldValueTypeInvalid";
+    }
+    [
+        ("Required value", "FieldValueRequired"),
+        ("Unsupported value", "FieldValueNotSupported"),
+        ("Duplicate value", "FieldValueDuplicate"),
+        ("Forbidden", "FieldValueForbidden"),
+        ("Too long", "FieldValueTooLong"),
+        ("Too many", "FieldValueTooMany"),
+    ]
+    .into_iter()
+    .find(|(start, _)| message.starts_with(start))
+    .map_or("FieldValueInvalid", |(_, reason)| reason)
 }
 
 fn qualified(resource: &str, group: &str) -> String {

@@ -28,6 +28,13 @@ pub(super) struct Difference {
     pub(super) removed: FieldSet,
 }
 
+/// Whether the maps and lists around fields are in a set themselves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Containers {
+    Counted,
+    Skipped,
+}
+
 /// What is known of the shape of a value when it is merged.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Hint<'a> {
@@ -57,6 +64,7 @@ impl<'a> Hint<'a> {
     fn item(self) -> Self {
         match self {
             Self::Known(schema) => schema.item().map_or(Self::Free(""), Self::Known),
+            Self::Free("ownerReferences") => Self::Free("ownerReference"),
             Self::Top(_) | Self::Metadata | Self::Free(_) => Self::Free(""),
         }
     }
@@ -76,8 +84,16 @@ impl<'a> Hint<'a> {
     fn is_atomic_map(self) -> bool {
         match self {
             Self::Known(schema) => schema.is_atomic_map(),
-            Self::Free(name) => name == "fieldsV1",
+            Self::Free(name) => name == "ownerReference",
             Self::Top(_) | Self::Metadata => false,
+        }
+    }
+
+    /// Nobody owns the object or its metadata as such.
+    fn is_owned(self) -> bool {
+        match self {
+            Self::Top(_) | Self::Metadata => false,
+            Self::Known(_) | Self::Free(_) => true,
         }
     }
 
@@ -119,37 +135,46 @@ fn item_key(list: &ListType, item: &Value) -> Option<String> {
 // === impl FieldSet ===
 
 impl FieldSet {
-    /// Every field of a value.
+    /// Every field of a value: what an applier who sends it owns.
     pub(super) fn of(value: &Value, hint: Hint<'_>) -> Self {
+        Self::collected(value, hint, Containers::Skipped)
+    }
+
+    /// Every field of a value that was not there before, the maps and lists around them too.
+    fn with_containers(value: &Value, hint: Hint<'_>) -> Self {
+        Self::collected(value, hint, Containers::Counted)
+    }
+
+    fn collected(value: &Value, hint: Hint<'_>, containers: Containers) -> Self {
+        let mut set = Self::default();
         match value {
             Value::Object(map) if !hint.is_atomic_map() && !map.is_empty() => {
-                let mut set = Self::default();
+                set.member = containers == Containers::Counted && hint.is_owned();
                 for (name, inner) in map.iter().filter(|(name, _)| !hint.ignores(name)) {
-                    let mut child = Self::of(inner, hint.field(name));
+                    let mut child = Self::collected(inner, hint.field(name), containers);
                     child.member |= !hint.declares(name);
                     set.adopt(format!("f:{name}"), child);
                 }
-                set
             }
             Value::Array(items) if *hint.list() != ListType::Atomic && !items.is_empty() => {
+                set.member = containers == Containers::Counted;
                 let list = hint.list();
-                let mut set = Self::default();
                 for item in items {
-                    let mut child = Self::of(item, hint.item());
+                    let mut child = Self::collected(item, hint.item(), containers);
                     child.member = true;
                     if let Some(key) = item_key(&list, item) {
                         set.adopt(key, child);
                     }
                 }
-                set
             }
             Value::Object(_)
             | Value::Array(_)
             | Value::Null
             | Value::Bool(_)
             | Value::Number(_)
-            | Value::String(_) => Self { member: true, ..Self::default() },
+            | Value::String(_) => set.member = true,
         }
+        set
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -331,7 +356,7 @@ fn compare_entry(
     is_member: bool,
 ) -> Difference {
     let whole = |value: &Value| {
-        let mut set = FieldSet::of(value, hint);
+        let mut set = FieldSet::with_containers(value, hint);
         set.member |= is_member;
         set
     };

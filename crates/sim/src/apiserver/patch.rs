@@ -45,13 +45,10 @@ impl PatchKind {
             Self::Json => {
                 let patch: json_patch::Patch = serde_json::from_value(patch.clone())
                     .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
-                json_patch::patch(&mut next, &patch).map_err(|e| {
-                    ApiError::new(
-                        Reason::Invalid,
-                        format!(
-                            "the server rejected our request due to an error in our request: {e}"
-                        ),
-                    )
+                json_patch::patch(&mut next, &patch).map_err(|error| {
+                    tracing::debug!(%error, "JSON patch refused");
+                    let message = "the server rejected our request due to an error in our request";
+                    ApiError::new(Reason::Invalid, message)
                 })?;
             }
         }

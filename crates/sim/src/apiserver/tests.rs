@@ -4,6 +4,7 @@ mod apply;
 mod client;
 mod faults;
 mod kubectl;
+mod recorded;
 mod schema;
 mod store;
 mod watch;

@@ -163,7 +163,12 @@ impl Manager {
             meta::of_mut(object).remove("managedFields");
             return;
         }
-        let entries: Vec<Value> = owners.iter().map(Self::to_json).collect();
+        let mut sorted: Vec<&Self> = owners.iter().collect();
+        sorted.sort_by_key(|owner| {
+            let Self { operation, time, name, api_version, subresource, fields: _ } = owner;
+            [operation, time, name, api_version, subresource]
+        });
+        let entries: Vec<Value> = sorted.into_iter().map(Self::to_json).collect();
         meta::set(object, "managedFields", entries);
     }
 

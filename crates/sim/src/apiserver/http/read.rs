@@ -114,7 +114,7 @@ pub(super) fn list(
     let take = if limit == 0 { usize::MAX } else { limit };
     let items: Vec<&Value> = chosen.by_ref().take(take).map(|object| &**object).collect();
     let left = chosen.count();
-    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    let mut metadata = json!({"resourceVersion": revision.to_string(), "continue": ""});
     if let (true, Some(last)) = (left > 0, items.last()) {
         metadata["continue"] = json!(Page { revision, after: Key::of(last) }.token());
         if selector.is_empty() {

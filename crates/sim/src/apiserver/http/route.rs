@@ -77,6 +77,7 @@ impl Call {
             namespace: None,
             name: None,
             subresource: String::new(),
+            body: body.clone(),
         };
         if let Route::Objects(target) = &route {
             request.gk = Some(target.kind.gk.clone());

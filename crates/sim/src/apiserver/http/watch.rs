@@ -16,7 +16,7 @@ use super::{
 };
 use crate::apiserver::{
     ApiServer,
-    error::{ApiError, Reason},
+    error::ApiError,
     history::{Change, ChangeKind},
     kind::Gk,
     meta,
@@ -76,7 +76,7 @@ pub(super) fn open(
     if is_streaming_list && call.query("resourceVersionMatch") != "NotOlderThan" {
         let cause = (
             "resourceVersionMatch".to_owned(),
-            "Forbidden: resourceVersionMatch=NotOlderThan is required with sendInitialEvents"
+            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
                 .to_owned(),
         );
         let gk = Gk::of("meta.k8s.io", "ListOptions");
@@ -123,12 +123,6 @@ impl Watch {
     /// Writes what there is already, where the client asked for it.
     fn open(&mut self, from: u64, is_streaming_list: bool) {
         let store = self.server.store();
-        if from > store.revision() {
-            let message = format!("Too large resource version: {from}");
-            self.opening = Some(refusal(&ApiError::new(Reason::Timeout, message)));
-            self.phase = Phase::Over;
-            return;
-        }
         if from != 0 && !is_streaming_list {
             if !store.reaches(from) {
                 self.opening = Some(refusal(&too_old(from)));

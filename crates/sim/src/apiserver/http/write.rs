@@ -15,6 +15,7 @@ use crate::apiserver::{
     audit::AuditEffect,
     error::ApiError,
     events::View,
+    kind::Gk,
     meta,
     patch::PatchKind,
     selector::Selector,
@@ -50,7 +51,17 @@ pub(super) fn update(server: &ApiServer, call: &Call, target: &Target) -> Result
         &target.key(),
         target.part(),
         call.write_options(),
-        |_| Ok(object),
+        |live| {
+            let (wanted, found) = (meta::uid(&object), meta::uid(live));
+            if !wanted.is_empty() && wanted != found {
+                let why = format!(
+                    "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+                );
+                let (kind, name) = (&target.kind, meta::name(live));
+                return Err(ApiError::conflict(&kind.plural, kind.gk.group(), name, &why));
+            }
+            Ok(object)
+        },
     )?;
     Ok(answer(server, call, target, outcome))
 }
@@ -84,10 +95,9 @@ fn apply(
     config: Value,
 ) -> Result<Answer, ApiError> {
     if call.query("fieldManager").is_empty() {
-        return Err(ApiError::bad_request(
-            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required \
-             for apply patch",
-        ));
+        let cause =
+            ("fieldManager".to_owned(), "Required value: is required for apply patch".to_owned());
+        return Err(ApiError::invalid(&Gk::of("meta.k8s.io", "PatchOptions"), "", &[cause]));
     }
     let mut config = target.view.inward(check_version(target, config)?);
     let key = target.key();

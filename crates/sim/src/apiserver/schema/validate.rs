@@ -95,7 +95,11 @@ impl Schema {
             super::ListType::Set => items.to_vec(),
             super::ListType::Map(keys) => items
                 .iter()
-                .map(|item| keys.iter().map(|key| item.get(key).cloned()).collect())
+                .map(|item| {
+                    let keys =
+                        keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
+                    Value::Object(keys.collect())
+                })
                 .collect(),
         };
         for (index, one) in identity.iter().enumerate() {
@@ -109,20 +113,18 @@ impl Schema {
     fn judge_text(&self, at: At<'_>, text: &str, causes: &mut Causes) {
         let limits = &self.limits;
         let length = text.chars().count();
-        if let Some(max) = limits.max_length.filter(|max| length > *max) {
-            let message = format!("Too long: may not be more than {max} bytes");
-            causes.push((at.to_string(), message));
-        }
-        if let Some(min) = limits.min_length.filter(|min| length < *min) {
-            let message = format!(
+        // The first that is wrong is told, as the real server does with texts.
+        let wrong = if let Some(max) = limits.max_length.filter(|max| length > *max) {
+            Some(format!("Too long: may not be more than {max} bytes"))
+        } else if let Some(min) = limits.min_length.filter(|min| length < *min) {
+            Some(format!(
                 "Invalid value: {text:?}: {at} in body should be at least {min} chars long"
-            );
-            causes.push((at.to_string(), message));
-        }
-        if let Some(pattern) = limits.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            let message = format!("Invalid value: {text:?}: {at} in body should match '{pattern}'");
-            causes.push((at.to_string(), message));
-        }
+            ))
+        } else {
+            let pattern = limits.pattern.as_ref().filter(|pattern| !pattern.is_match(text));
+            pattern.map(|p| format!("Invalid value: {text:?}: {at} in body should match '{p}'"))
+        };
+        causes.extend(wrong.map(|message| (at.to_string(), message)));
         let bad_time = limits.format.as_deref() == Some("date-time")
             && text.parse::<jiff::Timestamp>().is_err();
         if bad_time {

@@ -70,6 +70,13 @@ impl Store {
             .cloned()
             .ok_or_else(|| ApiError::not_found(&kind.plural, gk.group(), &key.name))?;
         precondition.check(&kind, &live)?;
+        if *gk == gk::NAMESPACE && matches!(key.name.as_str(), "default" | "kube-system") {
+            let message = format!(
+                "namespaces \"{}\" is forbidden: this namespace may not be deleted",
+                key.name
+            );
+            return Err(ApiError::new(Reason::Forbidden, message));
+        }
         if propagation == Propagation::Orphan {
             state.orphan(meta::uid(&live));
         }
@@ -83,17 +90,18 @@ impl Store {
 
 impl Precondition {
     fn check(&self, kind: &Kind, live: &Value) -> Result<(), ApiError> {
-        let differs = |wanted: &Option<String>, found: &str, what: &str| {
+        let differs = |wanted: &Option<String>, found: &str, what: &str, since: &str| {
             let wanted = wanted.as_deref().filter(|wanted| *wanted != found)?;
             Some(format!(
-                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                "the {what} in the precondition ({wanted}) does not match the {what} in record \
+                 ({found}). The object might have been {since}"
             ))
         };
-        let uid = differs(&self.uid, meta::uid(live), "UID");
-        let version =
-            differs(&self.resource_version, meta::text(live, "resourceVersion"), "ResourceVersion");
+        let uid = differs(&self.uid, meta::uid(live), "UID", "deleted and then recreated");
+        let version = meta::text(live, "resourceVersion");
+        let version = differs(&self.resource_version, version, "ResourceVersion", "modified");
         uid.or(version).map_or(Ok(()), |why| {
-            Err(ApiError::conflict(&kind.plural, kind.gk.group(), meta::name(live), &why))
+            Err(ApiError::conflict(kind.gk.kind(), kind.gk.group(), meta::name(live), &why))
         })
     }
 }

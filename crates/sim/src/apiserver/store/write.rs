@@ -212,6 +212,7 @@ impl Store {
         }
         if live.is_none() {
             check_expects_nothing(&kind, &config)?;
+            meta::of_mut(&mut config).remove("resourceVersion");
         }
         write.strip_applied(&mut config)?;
         let version = kind.api_version();
@@ -248,13 +249,14 @@ pub(in crate::apiserver) enum Force {
     No,
 }
 
-/// A configuration that names a uid or a resourceVersion means an object that is there.
+/// A configuration that names a uid means an object that is there.
 fn check_expects_nothing(kind: &Kind, config: &Value) -> Result<(), ApiError> {
-    let expected = ["uid", "resourceVersion"].map(|field| meta::text(config, field));
-    if expected.iter().all(|text| text.is_empty()) {
+    let uid = meta::uid(config);
+    if uid.is_empty() {
         return Ok(());
     }
-    let why =
-        "the provided object names a uid or resourceVersion, and no existing object was found";
-    Err(ApiError::conflict(&kind.plural, kind.gk.group(), meta::name(config), why))
+    let why = format!(
+        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+    );
+    Err(ApiError::conflict(&kind.plural, kind.gk.group(), meta::name(config), &why))
 }

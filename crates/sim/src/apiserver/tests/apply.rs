@@ -101,7 +101,7 @@ async fn applying_the_same_again_writes_nothing() {
     assert_eq!(first, again);
     assert_eq!(
         code(api.patch("a", &PatchParams::default(), &config(&json!({"size": 1}))).await),
-        400
+        422
     );
     let mut gone = mk_gadget("b", &json!({"size": 1}));
     gone["metadata"]["uid"] = json!("of-a-deleted-one");
@@ -116,7 +116,7 @@ async fn status_is_applied_apart_from_spec() {
     let condition = |kind: &str, status: &str| {
         let conditions = json!([{"type": kind, "status": status}]);
         Patch::Apply(json!({"apiVersion": "test.wavelift.io/v1alpha1", "kind": "Gadget",
-            "spec": {"size": 9}, "status": {"conditions": conditions}}))
+            "metadata": {"name": "a"}, "spec": {"size": 9}, "status": {"conditions": conditions}}))
     };
     api.patch_status("a", &PatchParams::apply("x"), &condition("Ready", "True")).await.unwrap();
     let done =
@@ -146,7 +146,7 @@ fn the_last_writer_of_a_field_can_be_seen() {
     assert_eq!(
         owners(&found),
         [
-            ("argocd".into(), "Update".into(), json!({"f:spec": {"f:channel": {}}})),
+            ("argocd".into(), "Update".into(), json!({"f:spec": {".": {}, "f:channel": {}}})),
             ("kubectl-edit".into(), "Update".into(), json!({"f:spec": {"f:source": {}}})),
         ]
     );
@@ -157,6 +157,6 @@ fn the_last_writer_of_a_field_can_be_seen() {
         .unwrap();
     assert_eq!(
         owners(&found),
-        [("argocd".into(), "Update".into(), json!({"f:spec": {"f:channel": {}}})),]
+        [("argocd".into(), "Update".into(), json!({"f:spec": {".": {}, "f:channel": {}}})),]
     );
 }

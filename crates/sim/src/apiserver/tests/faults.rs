@@ -92,6 +92,8 @@ async fn hooks_stand_right_before_and_right_after_a_write() {
         let (seen, store) = (Arc::clone(&seen), store.clone());
         Arc::new(move |request: &crate::apiserver::Request| {
             assert_eq!((request.verb, request.name.as_deref()), (Verb::Create, Some("a")));
+            let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+            assert_eq!(body["spec"]["size"], 1);
             let count = u64::try_from(store.list(&GADGET, None).len()).unwrap();
             seen[slot].store(count + 10, Ordering::Relaxed);
             verdict
@@ -106,6 +108,7 @@ async fn hooks_stand_right_before_and_right_after_a_write() {
     let gadget = dynamic(mk_gadget("a", &json!({"size": 1})));
     assert!(is_dropped(api.create(&PostParams::default(), &gadget).await));
     assert_eq!(seen.each_ref().map(|n| n.load(Ordering::Relaxed)), [10, 11]);
+    assert!(server.audit()[0].request.body.is_empty(), "the log keeps no bodies");
 }
 
 #[tokio::test(start_paused = true)]

@@ -45,7 +45,7 @@ fn values_are_judged_by_their_schema() {
     );
     check(
         &json!({"size": 1, "parts": [{"name": "a"}, {"name": "a"}]}),
-        "spec.parts[1]: Duplicate value: [\"a\"]",
+        "spec.parts[1]: Duplicate value: {\"name\":\"a\"}",
     );
     check(&json!({"size": 1, "parts": [{"count": 1}]}), "spec.parts[0].name: Required value");
     let five: Vec<_> = (0..5).map(|n| json!({"name": n.to_string()})).collect();

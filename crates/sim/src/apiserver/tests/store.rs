@@ -62,7 +62,7 @@ fn a_stale_resource_version_or_a_wrong_uid_is_a_conflict() {
     let patch = json!({"metadata": {"uid": "another"}});
     let refused =
         store.patch_merge(&GADGET, Some("default"), "a", Subresource::Main, &patch).unwrap_err();
-    assert_eq!(refused.reason, Reason::Conflict);
+    assert_eq!(refused.reason, Reason::Invalid);
     let again = store.create(&GADGET, mk_gadget("a", &json!({"size": 1}))).unwrap_err();
     assert_eq!((again.code, again.reason), (409, Reason::AlreadyExists));
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Effect, FieldValidation, Outcome, Part, WriteOptions};
 use crate::apiserver::{
     admit, crd,
-    error::ApiError,
+    error::{ApiError, Reason},
     fields::{self, Hint, Manager, Writer},
     kind::Kind,
     kinds::gk,
@@ -41,9 +41,8 @@ impl<'a> Write<'a> {
     ) -> Result<Value, ApiError> {
         self.settle_type(&mut object)?;
         if !meta::text(&object, "resourceVersion").is_empty() {
-            return Err(ApiError::bad_request(
-                "resourceVersion should not be set on objects to be created",
-            ));
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(ApiError::new(Reason::InternalError, message));
         }
         if self.kind.is_namespaced() {
             state.check_namespace(self.kind, meta::namespace(&object))?;
@@ -197,7 +196,14 @@ impl<'a> Write<'a> {
         let fields = meta::fields_mut(object);
         fields.insert("apiVersion".to_owned(), version.into());
         fields.insert("kind".to_owned(), self.kind.gk.kind().into());
-        meta::of_mut(object);
+        // What is empty is as good as absent.
+        meta::of_mut(object).retain(|field, value| {
+            let is_list = matches!(
+                field.as_str(),
+                "labels" | "annotations" | "finalizers" | "ownerReferences"
+            );
+            !(is_list && (value.is_null() || *value == json!([]) || *value == json!({})))
+        });
         Ok(())
     }
 
@@ -228,11 +234,9 @@ impl<'a> Write<'a> {
         }
         let uid = meta::uid(next);
         if !uid.is_empty() && uid != meta::uid(live) {
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                meta::uid(live)
-            );
-            return Err(ApiError::conflict(&self.kind.plural, group, name, &why));
+            let cause = format!("Invalid value: \"{uid}\": field is immutable");
+            let cause = ("metadata.uid".to_owned(), cause);
+            return Err(ApiError::invalid(&self.kind.gk, name, &[cause]));
         }
         let version = meta::text(next, "resourceVersion");
         let is_stale = !version.is_empty() && version != meta::text(live, "resourceVersion");

@@ -18,7 +18,7 @@ use wavelift_api::live::{
 pub use board::Board;
 
 /// Everything that is shown, as of one moment.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fleet {
     /// Raised by the board whenever something changed; what a publisher writes here is ignored.
     pub sequence: u64,
@@ -31,7 +31,7 @@ pub struct Fleet {
 }
 
 /// One campaign with its clusters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade {
     /// All of it but its clusters.
     pub view: UpgradeView,

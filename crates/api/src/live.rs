@@ -15,7 +15,8 @@ pub use self::{
     cluster::{CheckTally, ClusterRow, ClusterView, MoveView, StepView, WaitingView},
     list::{
         AgentList, AgentStateName, AgentView, ClusterDetail, ClusterList, ClustersChanged, Facets,
-        Hello, LeaderView, OutcomeCount, UpgradeDetail, UpgradeKey, UpgradeList, WaveCount,
+        Hello, LeaderView, LiveAnswer, OutcomeCount, UpgradeDetail, UpgradeKey, UpgradeList,
+        WaveCount,
     },
     problem::Problem,
     upgrade::{BudgetView, PhaseName, UpgradeRow, UpgradeView, WaveStateName, WaveView},

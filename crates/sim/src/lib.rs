@@ -2,8 +2,6 @@
 
 pub mod apiserver;
 pub mod cluster;
-#[cfg(test)]
-mod left_out;
 mod machine;
 pub mod olm_v0;
 #[cfg(test)]

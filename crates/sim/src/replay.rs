@@ -12,7 +12,7 @@
 //! The recordings lie outside the repository; without them the test says so and passes, unless
 //! `WAVELIFT_REQUIRE_ALL` is 1.
 
-use crate::{left_out, olm_v0::Timing};
+use crate::olm_v0::Timing;
 
 mod bundles;
 mod recording;
@@ -126,7 +126,7 @@ fn recordings(dir: &std::path::Path) -> std::collections::BTreeMap<String, std::
 
 #[test]
 fn every_recording_is_in_the_table() {
-    let Some(shared) = left_out::shared(FOLDER) else { return };
+    let Some(shared) = wavelift_runtime::testing::shared_or_skip() else { return };
     let there: Vec<String> = recordings(&shared.join(FOLDER)).into_keys().collect();
     let mut known: Vec<String> = RECORDINGS.iter().map(|entry| entry.name.to_owned()).collect();
     known.sort();
@@ -135,7 +135,7 @@ fn every_recording_is_in_the_table() {
 
 #[test]
 fn the_simulation_does_what_the_recorded_operator_did() {
-    let Some(shared) = left_out::shared(FOLDER) else { return };
+    let Some(shared) = wavelift_runtime::testing::shared_or_skip() else { return };
     let there = recordings(&shared.join(FOLDER));
     let mut wrong = Vec::new();
     for Entry { name, treatment } in RECORDINGS {

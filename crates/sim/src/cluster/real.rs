@@ -7,7 +7,6 @@ use wavelift_catalog::{Catalog, Fbc, Limits};
 
 use super::{Operator, drive::Driver};
 use crate::{
-    left_out,
     olm_v0::{Timing, objects::text},
 };
 
@@ -52,7 +51,7 @@ fn cluster(catalog: &Arc<Catalog>, [package, channel, installed]: &[String; 3]) 
 
 #[test]
 fn clusters_offer_and_install_what_a_real_olm_would() {
-    let Some(shared) = left_out::shared("vectors") else { return };
+    let Some(shared) = wavelift_runtime::testing::shared_or_skip() else { return };
     for name in CATALOGS {
         let limits = Limits::default();
         let fbc = Fbc::read(&shared.join("catalogs").join(name), &limits).unwrap();

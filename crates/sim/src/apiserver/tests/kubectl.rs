@@ -1,7 +1,10 @@
 //! A real kubectl over loopback. Skipped with one line where there is none, unless
 //! `WAVELIFT_REQUIRE_ALL=1`.
 
-use std::{path::Path, process::Stdio};
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+};
 
 use serde_json::json;
 use tokio::{
@@ -20,22 +23,15 @@ spec: {size: 3, note: hello}
 ";
 
 struct Kubectl {
-    program: String,
+    program: PathBuf,
     dir: tempfile::TempDir,
     _served: Served,
 }
 
 impl Kubectl {
-    /// Starts a server and finds a kubectl (env `KUBECTL`, else the one in the path).
+    /// Makes the server reachable for kubectl, where there is one.
     async fn start(server: &ApiServer) -> Option<Self> {
-        let program = std::env::var("KUBECTL").unwrap_or_else(|_| "kubectl".to_owned());
-        let works = Command::new(&program).args(["version", "--client"]).output().await;
-        if !works.is_ok_and(|output| output.status.success()) {
-            let must = std::env::var("WAVELIFT_REQUIRE_ALL").is_ok_and(|v| v == "1");
-            assert!(!must, "no kubectl, and nothing may be left out");
-            eprintln!("skipped: no kubectl in the path (install it or set KUBECTL)");
-            return None;
-        }
+        let program = wavelift_runtime::testing::kubectl_or_skip()?;
         let dir = tempfile::tempdir().unwrap();
         let served = server.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
         served.write_kubeconfig("sim", &dir.path().join("kubeconfig")).unwrap();

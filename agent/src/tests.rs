@@ -1,6 +1,7 @@
 //! An agent on a simulated cluster, from the order to the last word.
 
-mod rig;
+mod hub;
+pub(crate) mod rig;
 
 use std::time::Duration;
 

@@ -76,6 +76,8 @@ pub struct Executor {
     waiting: BTreeMap<String, Prepared>,
     /// Last words that have been handed to the link in this life.
     told: BTreeSet<String>,
+    /// The newest status of each upgrade that was handed to the link in this life.
+    reported: BTreeMap<String, Revision>,
 }
 
 /// What one pass needs to see.
@@ -96,6 +98,8 @@ struct Running {
     memory: Memory,
     watched: Option<(String, NamespaceMirror)>,
     written_at: Option<Timestamp>,
+    /// The progress that was told last.
+    shown: Option<(usize, u8)>,
 }
 
 /// What is remembered of an upgrade that has not started.
@@ -152,6 +156,7 @@ impl Executor {
             running: None,
             waiting: BTreeMap::new(),
             told: BTreeSet::new(),
+            reported: BTreeMap::new(),
         }
     }
 
@@ -175,6 +180,9 @@ impl Executor {
             self.after_the_end(ended).await?;
         }
         upgrades.retain(|upgrade| !journal::is_terminal(upgrade));
+        for upgrade in &upgrades {
+            self.catch_up(upgrade);
+        }
         let holder = upgrades.iter().find(|upgrade| has_begun(upgrade)).cloned();
         let mut wake = Wake::default();
         let mut holder_name = holder.as_ref().map(|holder| holder.name_any());
@@ -206,6 +214,7 @@ impl Executor {
         let names: BTreeSet<String> = upgrades.iter().map(|upgrade| upgrade.name_any()).collect();
         self.waiting.retain(|name, _| names.contains(name));
         self.told.retain(|name| names.contains(name));
+        self.reported.retain(|name, _| names.contains(name));
         let is_there = |running: &Running| {
             upgrades.iter().any(|u| u.metadata.uid.as_deref() == Some(running.uid.as_str()))
         };
@@ -222,18 +231,37 @@ impl Executor {
         let name = upgrade.name_any();
         if upgrade.annotations().contains_key(journal::FORGOTTEN) {
             self.told.remove(&name);
+            let key = journal::key(upgrade, self.settings.cluster.as_str());
+            if let (Some(link), Some(key)) = (&self.link, key) {
+                link.forget(&key);
+            }
             return self.journal.delete(&name).await;
         }
         if upgrade.spec.origin == Origin::Local || self.told.contains(&name) {
             return Ok(());
         }
         let Some(fence) = fence(upgrade) else { return Ok(()) };
-        let is_said = journal::is_acknowledged(upgrade, &fence)
-            || upgrade.status.as_ref().is_none_or(|status| self.tell(upgrade, status));
+        let is_said = match &upgrade.status {
+            Some(status) if !journal::is_acknowledged(upgrade, &fence) => {
+                self.tell(upgrade, status)
+            }
+            Some(_) | None => true,
+        };
         if is_said {
             self.told.insert(name);
         }
         Ok(())
+    }
+
+    /// A status whose write was not answered, or found no room with the link, is reported late.
+    fn catch_up(&mut self, upgrade: &ClusterUpgrade) {
+        let Some(status) = &upgrade.status else { return };
+        let is_of_this_life = u64::try_from(status.boot) == Ok(self.boot);
+        let reported = self.reported.get(&upgrade.name_any());
+        let is_news = reported.is_none_or(|reported| *reported < status.revision());
+        if upgrade.spec.origin == Origin::Hub && is_of_this_life && is_news {
+            self.tell(upgrade, status);
+        }
     }
 
     /// Another upgrade holds the cluster.
@@ -367,11 +395,6 @@ fn has_begun(upgrade: &ClusterUpgrade) -> bool {
 fn plan_of(upgrade: &ClusterUpgrade) -> Option<Plan> {
     let made = upgrade.status.as_ref().and_then(|status| status.plan.as_ref());
     Plan::try_from(upgrade.spec.plan.as_ref().or(made)?).ok()
-}
-
-/// A revision as the link writes it.
-fn revision(status: &ClusterUpgradeStatus) -> Revision {
-    status.revision()
 }
 
 /// The default times.

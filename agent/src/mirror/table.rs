@@ -80,10 +80,18 @@ where
         self.table.read().objects.get(&key).cloned()
     }
 
-    /// Takes in what a write of our own gave back, before the watch tells of it.
+    /// Takes in what a write of our own gave back, before the watch tells of it. An object that is
+    /// not there any more was deleted in between and stays away.
     pub fn assume(&self, object: K) {
-        self.table.write().apply(object);
-        self.changed.raise();
+        let mut table = self.table.write();
+        let is_there = table
+            .objects
+            .get(&key(&object))
+            .is_some_and(|kept| objects::uid(&**kept) == objects::uid(&object));
+        if is_there && table.apply(object) {
+            drop(table);
+            self.changed.raise();
+        }
     }
 
     /// True once the first list is there, or was refused.

@@ -122,6 +122,7 @@ impl Executor {
             memory: remembered(status, step.unwrap_or(0)),
             watched: None,
             written_at: None,
+            shown: None,
         });
     }
 
@@ -223,8 +224,9 @@ impl Executor {
         let Some(Running { memory, watched: Some((_, watched)), .. }) = &mut self.running else {
             return Turn::Rest(Wake::default());
         };
-        if let Some(broken) = watched.broken() {
-            memory.refused = Some(broken);
+        // What could not be read counts as long as it cannot be read.
+        if memory.refusals == 0 {
+            memory.refused = watched.broken();
         }
         // What later steps need is held from the beginning.
         let others = elsewhere(place, seen.mirror);
@@ -276,7 +278,9 @@ impl Executor {
             Applied::Refused(why) => {
                 warn!(why, "refused");
                 memory.refused = Some(why);
-                Turn::Rest(Wake::at(later(now, RETRY)))
+                memory.refusals = memory.refusals.saturating_add(1);
+                let patience = RETRY * 2_i32.pow(memory.refusals.min(REFUSALS_MAX));
+                Turn::Rest(Wake::at(later(now, patience)))
             }
         }
     }
@@ -385,6 +389,8 @@ impl Executor {
 
 /// From a write that did not go through to the next try.
 const RETRY: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
+/// After so many refusals the time to the next try does not double any more.
+const REFUSALS_MAX: u32 = 6;
 
 /// What a restarted agent still knows of a step.
 fn remembered(status: &ClusterUpgradeStatus, index: usize) -> decide::Memory {

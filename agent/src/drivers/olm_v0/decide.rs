@@ -80,6 +80,8 @@ pub struct Memory {
     pub findings: BTreeMap<String, Timestamp>,
     /// What the API server last refused, until something succeeds.
     pub refused: Option<String>,
+    /// How often it refused since something succeeded.
+    pub refusals: u32,
 }
 
 /// What is to be done.
@@ -520,6 +522,7 @@ impl Memory {
     /// Remembers that an action was carried out.
     pub fn applied(&mut self, action: &Action, now: Timestamp) {
         self.refused = None;
+        self.refusals = 0;
         match action {
             Action::Hold(_) => self.holds += 1,
             Action::DeletePlan { why: DeleteReason::Refresh, .. } => {

@@ -84,7 +84,7 @@ fn upgraded() -> Observed {
     observed
 }
 
-fn subscribe(observed: &mut Observed, package: &str, installed: &str, more: Option<Value>) {
+fn subscribe(observed: &mut Observed, package: &str, installed: &str, more: Option<&Value>) {
     let mut value = json!({
         "metadata": {"name": package, "namespace": "trees", "resourceVersion": "7"},
         "spec": {"name": package, "installPlanApproval": "Manual"},
@@ -99,13 +99,13 @@ fn subscribe(observed: &mut Observed, package: &str, installed: &str, more: Opti
 
 fn refer(observed: &mut Observed, package: &str, plan: &str) {
     let status = json!({"state": "UpgradePending", "installPlanRef": {"name": plan}});
-    subscribe(observed, package, "", Some(json!({ "status": status })));
+    subscribe(observed, package, "", Some(&json!({ "status": status })));
 }
 
 fn condition(observed: &mut Observed, package: &str, kind: &str, reason: &str, message: &str) {
     let condition = json!({"type": kind, "status": "True", "reason": reason, "message": message});
     let status = json!({"state": "AtLatestKnown", "conditions": [condition]});
-    subscribe(observed, package, "", Some(json!({ "status": status })));
+    subscribe(observed, package, "", Some(&json!({ "status": status })));
 }
 
 fn plan(observed: &mut Observed, name: &str, csvs: &[&str], phase: &str, approved: bool) {
@@ -184,6 +184,9 @@ fn stalls(step: &Step, observed: &Observed, deadline: i64, expected: Reason, tex
     assert!(message.contains(text), "`{text}` is not in `{message}`");
 }
 
+/// What closes a gate, the reason it gives, and a part of its text.
+type Gate = (fn(&mut Observed), Reason, &'static str);
+
 const PLAN_DEADLINE: i64 = 900;
 const STEP_DEADLINE: i64 = 1_800;
 
@@ -232,12 +235,12 @@ fn a_plan_that_nothing_refers_to_is_never_approved() {
 fn every_subscription_of_the_namespace_is_made_manual_first_and_what_it_was_is_kept() {
     let mut observed = offered();
     let automatic = json!({"name": "elm", "installPlanApproval": "Automatic"});
-    subscribe(&mut observed, "elm", "elm.v1", Some(json!({"spec": automatic})));
+    subscribe(&mut observed, "elm", "elm.v1", Some(&json!({"spec": automatic})));
     let unset = json!({"name": "ash"});
-    subscribe(&mut observed, "ash", "ash.v1", Some(json!({"spec": unset})));
+    subscribe(&mut observed, "ash", "ash.v1", Some(&json!({"spec": unset})));
     let kept = json!({"name": "fir", "namespace": "trees", "resourceVersion": "9",
         "annotations": {"wavelift.io/install-plan-approval-before": "Automatic"}});
-    subscribe(&mut observed, "fir", "fir.v1", Some(json!({"metadata": kept, "spec": automatic})));
+    subscribe(&mut observed, "fir", "fir.v1", Some(&json!({"metadata": kept, "spec": automatic})));
     let Action::Hold(holds) = first(&oak(), &observed).action else { panic!("not held") };
     let told: Vec<(&str, Option<&str>)> =
         holds.iter().map(|hold| (hold.name.as_str(), hold.before.as_deref())).collect();
@@ -282,7 +285,7 @@ fn a_plan_with_another_set_is_refreshed_three_times_a_minute_apart_and_then_give
 #[test]
 fn after_a_refresh_the_subscription_is_empty_for_a_while_and_that_is_waited_for() {
     let mut observed = quiet();
-    subscribe(&mut observed, "oak", "oak.v1", Some(json!({"status": {"installedCSV": "oak.v1"}})));
+    subscribe(&mut observed, "oak", "oak.v1", Some(&json!({"status": {"installedCSV": "oak.v1"}})));
     stalls(&oak(), &observed, PLAN_DEADLINE, Reason::PlanNotOffered, "oak has oak.v1");
 }
 
@@ -315,7 +318,7 @@ fn another_plan_that_is_approved_is_not_ours() {
 
 #[test]
 fn nothing_is_approved_while_a_gate_is_closed() {
-    let gates: [(fn(&mut Observed), Reason, &str); 7] = [
+    let gates: [Gate; 7] = [
         (
             |o| o.catalogs_not_ready = vec!["market/own (TRANSIENT_FAILURE)".to_owned()],
             Reason::CatalogUnavailable,
@@ -333,7 +336,7 @@ fn nothing_is_approved_while_a_gate_is_closed() {
                 deployment(
                     o,
                     &json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}),
-                )
+                );
             },
             Reason::InstalledNotHealthy,
             "0 of 1 replicas available",
@@ -406,7 +409,7 @@ fn a_failing_resolution_beside_a_pair_of_csvs_says_nothing() {
     let mut value = json!({"state": "AtLatestKnown", "installPlanRef": {"name": "p1"}});
     value["conditions"] = json!([{"type": "ResolutionFailed", "status": "True",
         "reason": "ConstraintsNotSatisfiable", "message": message}]);
-    subscribe(&mut observed, "oak", "oak.v2", Some(json!({ "status": value })));
+    subscribe(&mut observed, "oak", "oak.v2", Some(&json!({ "status": value })));
     let decision = after(&oak(), &observed, 120);
     assert_eq!(decision.action, Action::Wait(Waiting::Install));
     assert!(decision.insights.is_empty(), "{:?}", decision.insights);
@@ -417,7 +420,7 @@ fn a_subscription_at_its_latest_is_no_success() {
     let mut observed = replacing("Pending", "RequirementsNotMet", "one or more requirements");
     let status = json!({"state": "AtLatestKnown", "installedCSV": "oak.v2", "currentCSV": "oak.v2",
         "installPlanRef": {"name": "p1"}});
-    subscribe(&mut observed, "oak", "oak.v2", Some(json!({ "status": status })));
+    subscribe(&mut observed, "oak", "oak.v2", Some(&json!({ "status": status })));
     assert_eq!(first(&oak(), &observed).action, Action::Wait(Waiting::Install));
 }
 
@@ -621,8 +624,8 @@ fn percent_follows_what_is_observed_and_never_goes_back() {
         (upgraded(), 90),
         (replacing("Pending", "NeedsReinstall", ""), 90),
     ];
-    for (index, (observed, least)) in rows.into_iter().enumerate() {
-        let decision = decide(&oak(), &observed, &memory, RULES, at(index as i64));
+    for (index, (observed, least)) in (0..).zip(rows) {
+        let decision = decide(&oak(), &observed, &memory, RULES, at(index));
         assert!(decision.percent >= least, "row {index}: {} < {least}", decision.percent);
         assert!(decision.percent >= memory.percent, "row {index}");
         assert!(decision.percent < 100, "row {index}");

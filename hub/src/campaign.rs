@@ -140,6 +140,10 @@ pub(crate) struct Driver<C> {
     writing: Arc<Semaphore>,
     plans_open: usize,
     requests: u64,
+    /// A campaign carries a higher term: whatever the claim says, another hub leads.
+    is_deposed: bool,
+    /// This pass looks at everything, whether something happened or not.
+    is_sweep: bool,
     /// Something may have to be done.
     is_dirty: bool,
     /// A command could not be sent: try again soon.
@@ -194,6 +198,8 @@ impl<C: Commands> Driver<C> {
             writing: Arc::new(Semaphore::new(context.settings.writes_max.max(1))),
             plans_open: 0,
             requests: 0,
+            is_deposed: false,
+            is_sweep: false,
             is_dirty: true,
             must_resend: false,
             is_shown: true,
@@ -208,7 +214,7 @@ impl<C: Commands> Driver<C> {
     /// Runs until `stop`, or until the claim is over.
     pub(crate) async fn run(mut self, mut inputs: Inputs<'_>, stop: CancellationToken) {
         info!(term = self.context.claim.term().0, "campaigns: leading");
-        while self.context.claim.check().is_ok() {
+        while !self.is_deposed && self.context.claim.check().is_ok() {
             let (wake_at, retry_at) = self.timers();
             let clock = self.context.clock.clone();
             tokio::select! {
@@ -258,7 +264,8 @@ impl<C: Commands> Driver<C> {
     /// Looks at every campaign, if there is a reason to.
     fn passes(&mut self) {
         let now = Instant::now();
-        if now.duration_since(self.swept_at) >= SWEEP {
+        self.is_sweep = now.duration_since(self.swept_at) >= SWEEP;
+        if self.is_sweep {
             self.swept_at = now;
             self.want_catalogs();
             self.is_dirty = true;
@@ -281,6 +288,9 @@ impl<C: Commands> Driver<C> {
             .collect();
         for uid in &uids {
             self.pass(uid);
+            if self.is_deposed {
+                return;
+            }
         }
         self.orphans();
         self.make_plans();

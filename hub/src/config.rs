@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Parser;
+use http::{HeaderValue, header::USER_AGENT};
 use jiff::Timestamp;
 use kube::{
     Client, Config,
@@ -11,6 +12,9 @@ use kube::{
 use wavelift_runtime::{Clock, lease::unique_identity, telemetry};
 
 use crate::start::{HubOptions, LeaseTimes};
+
+/// How the hub calls itself to the API server.
+const NAME: &str = concat!("wavelift-hub/", env!("CARGO_PKG_VERSION"));
 
 /// Runs campaigns over a fleet of clusters.
 #[derive(Debug, Clone, Parser)]
@@ -95,8 +99,9 @@ impl Error {
 impl Arguments {
     /// What the hub is made of.
     pub async fn options(&self) -> Result<HubOptions, Error> {
-        let mut options = HubOptions::new(self.client().await?, &self.namespace);
-        options.identity = self.identity.clone().unwrap_or_else(|| unique_identity("wavelift-hub"));
+        let identity = self.identity.clone().unwrap_or_else(|| unique_identity("wavelift-hub"));
+        let mut options = HubOptions::new(self.client(&identity).await?, &self.namespace);
+        options.identity = identity;
         options.link_address = self.listen_link;
         options.http_address = self.listen_http;
         options.server_names.clone_from(&self.server_names);
@@ -116,14 +121,17 @@ impl Arguments {
         telemetry::Settings { format: self.log_format, filter: self.log_filter.clone() }
     }
 
-    async fn client(&self) -> Result<Client, Error> {
-        let config = match &self.kubeconfig {
+    /// An audit of the API server tells replicas apart by the name in brackets.
+    async fn client(&self, identity: &str) -> Result<Client, Error> {
+        let mut config = match &self.kubeconfig {
             Some(path) => {
                 let kubeconfig = Kubeconfig::read_from(path)?;
                 Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
             }
             None => Config::infer().await?,
         };
+        let name = HeaderValue::from_str(&format!("{NAME} ({identity})"));
+        config.headers.push((USER_AGENT, name.unwrap_or(HeaderValue::from_static(NAME))));
         Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
     }
 }

@@ -7,6 +7,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
+use tracing::warn;
 use wavelift_api::{
     cluster_upgrade::{ClusterStateName, SkipReasonName, UpgradeControl, UpgradeStage},
     convert::check_result,
@@ -14,7 +15,7 @@ use wavelift_api::{
 };
 use wavelift_catalog::planner::Planned;
 use wavelift_core::{
-    campaign::{Control, Decision, Decisions, Run, Settled, SkipReason, Stage, decide},
+    campaign::{Control, Decision, Decisions, Phase, Run, Settled, SkipReason, Stage, decide},
     check::{self, Verdict},
     ids::{ClusterName, Uid},
     plan::Plan,
@@ -52,8 +53,15 @@ impl<C: Commands> Driver<C> {
     /// Looks at one campaign and does what is to be done.
     pub(super) fn pass(&mut self, uid: &Uid) {
         let Some(subject) = self.subject(uid) else { return };
+        if u64::try_from(subject.status.term).is_ok_and(|term| term > self.context.claim.term().0) {
+            warn!(term = subject.status.term, "another hub leads: its term is in a campaign");
+            self.is_deposed = true;
+            return;
+        }
         let memory = self.memory.campaigns.entry(uid.clone()).or_default();
-        if memory.is_quiet && subject.is_over() {
+        // After the end it is enough to look now and then, until there is nothing left to see.
+        let is_seen = memory.is_quiet || (memory.is_closed && !self.is_sweep);
+        if is_seen && subject.is_over() {
             return;
         }
         let spec = match validate::spec(&subject.fleet) {
@@ -73,7 +81,7 @@ impl<C: Commands> Driver<C> {
         let facts = facts::facts(&subject, &spec, &observed, word, &self.memory);
         let now = self.context.clock.now();
         let limits = &self.context.settings.limits;
-        let decisions = decide(&facts.campaign, &facts.clusters, limits, now);
+        let decisions = settled_last(decide(&facts.campaign, &facts.clusters, limits, now));
         let pass = Pass { subject, spec, observed, word, facts, decisions, now };
         if pass.subject.is_over() {
             self.listen(&pass);
@@ -202,7 +210,7 @@ impl<C: Commands> Driver<C> {
         is_ahead: bool,
     ) -> Option<wavelift_api::ClusterUpgrade> {
         let track = self.memory.tracks.get(key)?;
-        let newest = track.newest.as_ref().filter(|newest| !newest.is_acknowledged)?;
+        let newest = track.heard(&part.fence).filter(|newest| !newest.is_acknowledged)?;
         if part.is_final() || !statuses::is_transition(part, &newest.status) {
             return None;
         }
@@ -349,6 +357,15 @@ impl<C: Commands> Driver<C> {
             self.memory.tracks.entry(key.clone()).or_default().told = Some((session, action));
         }
     }
+}
+
+/// A campaign has not ended before what was decided about the last of its clusters is durable.
+fn settled_last(mut decisions: Decisions) -> Decisions {
+    let is_settling = |decision: &Decision| matches!(decision, Decision::Settle(_));
+    if decisions.phase.is_ended() && decisions.clusters.values().any(is_settling) {
+        decisions.phase = Phase::Running;
+    }
+    decisions
 }
 
 /// The plan of a cluster of the pass.

@@ -101,7 +101,8 @@ impl About<'_> {
         }
         match &member.run {
             Run::InFlight { verifying } => {
-                let newest = track.and_then(|track| track.newest.as_ref());
+                let fence = member.part.as_ref().map(|part| &part.fence);
+                let newest = track.zip(fence).and_then(|(track, fence)| track.heard(fence));
                 let state = newest.and_then(|newest| newest.status.state);
                 let told =
                     state == Some(wavelift_api::cluster_upgrade::ClusterStateName::Verifying);

@@ -260,7 +260,7 @@ impl<C: Commands> Driver<C> {
             return;
         };
         let track = self.memory.tracks.entry(key.clone()).or_default();
-        let newest = track.newest.as_ref().map(|newest| newest.revision);
+        let newest = track.heard(&part.fence).map(|newest| newest.revision);
         let taken = part.taken().max(newest);
         match fence::admit(&part.fence, taken, &report.fence, report.revision) {
             Admission::Accept if part.is_started() => self.accept(cluster, &part, report),
@@ -277,7 +277,7 @@ impl<C: Commands> Driver<C> {
             Admission::Duplicate | Admission::Stale => {
                 self.context.metrics.statuses.with(["old"]).inc();
                 let is_durable = part.taken().is_some_and(|taken| report.revision <= taken);
-                let is_spent = track.newest.as_ref().is_none_or(|newest| newest.is_acknowledged);
+                let is_spent = track.heard(&part.fence).is_none_or(|newest| newest.is_acknowledged);
                 if is_durable || is_spent {
                     let StatusReport { fence, revision, .. } = report;
                     self.send(cluster, HubCommand::Ack { fence, revision });
@@ -301,8 +301,8 @@ impl<C: Commands> Driver<C> {
         let is_spent = part.is_final() || !statuses::is_transition(part, &status);
         if !part.is_final() {
             let track = self.memory.tracks.entry(key).or_default();
-            let newest = Newest { revision, status, is_acknowledged: is_spent };
-            track.newest = Some(newest);
+            let fence = fence.clone();
+            track.newest = Some(Newest { fence, revision, status, is_acknowledged: is_spent });
         }
         if is_spent {
             self.send(cluster, HubCommand::Ack { fence, revision });
@@ -324,7 +324,8 @@ impl<C: Commands> Driver<C> {
     pub(super) fn acknowledge(&mut self, key: &UpgradeKey) {
         let Some(part) = self.objects.parts.get(key).cloned() else { return };
         let Some(track) = self.memory.tracks.get_mut(key) else { return };
-        let Some(newest) = track.newest.as_mut().filter(|newest| !newest.is_acknowledged) else {
+        let is_open = |newest: &&mut Newest| newest.fence == part.fence && !newest.is_acknowledged;
+        let Some(newest) = track.newest.as_mut().filter(is_open) else {
             return;
         };
         let revision = newest.revision;

@@ -49,7 +49,9 @@ pub(super) struct CampaignMemory {
     pub(super) wake_at: Option<Timestamp>,
     /// When the next status may be written, where one waits for its token.
     pub(super) report_at: Option<Instant>,
-    /// Nothing will happen to it by itself.
+    /// No agent is at work on any part of it.
+    pub(super) is_closed: bool,
+    /// And nothing more will be learnt about it either.
     pub(super) is_quiet: bool,
 }
 
@@ -93,6 +95,7 @@ pub(super) struct Answer {
 /// The newest status of an agent.
 #[derive(Debug, Clone)]
 pub(super) struct Newest {
+    pub(super) fence: Fence,
     pub(super) revision: Revision,
     pub(super) status: ClusterUpgradeStatus,
     /// Whether the agent was told that it need not repeat it.
@@ -116,6 +119,24 @@ pub(super) enum Urgency {
     Gate,
 }
 
+// === impl Track ===
+
+impl Track {
+    /// The newest status of its agent that belongs to `fence`: what an earlier attempt said does
+    /// not count.
+    pub(super) fn heard(&self, fence: &Fence) -> Option<&Newest> {
+        self.newest.as_ref().filter(|newest| newest.fence == *fence)
+    }
+
+    /// How far it is, as long as that is no older than what was heard.
+    pub(super) fn progress(&self, fence: &Fence) -> Option<&Progress> {
+        let heard = self.heard(fence).map(|newest| newest.revision);
+        self.progress.as_ref().filter(|progress| {
+            progress.fence == *fence && heard.is_none_or(|heard| progress.revision >= heard)
+        })
+    }
+}
+
 // === impl CampaignMemory ===
 
 impl Default for CampaignMemory {
@@ -127,6 +148,7 @@ impl Default for CampaignMemory {
             shown: None,
             wake_at: None,
             report_at: None,
+            is_closed: false,
             is_quiet: false,
         }
     }

@@ -49,9 +49,15 @@ impl<C: Commands> Driver<C> {
             | Run::Unreachable => false,
         });
         let urgency = self.urgency(&pass, &status);
-        let is_quiet = subject.is_over() && !is_open;
+        let is_blank = pass
+            .observed
+            .members
+            .values()
+            .any(|member| !member.is_begun() && member.made().is_none());
+        let is_closed = subject.is_over() && !is_open;
         if let Some(memory) = self.memory.campaigns.get_mut(&subject.uid) {
-            memory.is_quiet = is_quiet;
+            memory.is_closed = is_closed;
+            memory.is_quiet = is_closed && !is_blank;
         }
         self.write_status(&subject, &status, urgency);
         if let Some(memory) = self.memory.campaigns.get_mut(&subject.uid) {
@@ -151,7 +157,8 @@ impl<C: Commands> Driver<C> {
         pass.subject.starting.iter().any(|name| {
             let member = pass.observed.members.get(name);
             let track = member.and_then(|member| self.memory.tracks.get(&member.key));
-            let newest = track.and_then(|track| track.newest.as_ref());
+            let fence = member.and_then(|member| member.part.as_ref()).map(|part| &part.fence);
+            let newest = track.zip(fence).and_then(|(track, fence)| track.heard(fence));
             newest.is_some_and(|newest| {
                 !newest.is_acknowledged && statuses::is_terminal(newest.status.state)
             })

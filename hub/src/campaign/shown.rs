@@ -28,6 +28,7 @@ use super::{
     facts::newest_answer,
     memory::Track,
     observe::Member,
+    part::Part,
     report::{Shown, content},
 };
 use crate::{
@@ -209,7 +210,7 @@ impl<C: Commands> Driver<C> {
             plan_digest: plan.map(Plan::digest),
             start_time: status.and_then(|status| status.start_time),
             completion_time: status.and_then(|status| status.completion_time),
-            steps: plan.map(|plan| steps(plan, status, track)).unwrap_or_default(),
+            steps: plan.map(|plan| steps(member, plan, status, track)).unwrap_or_default(),
             preflight,
             failure,
             insights: self.insights_of(member),
@@ -354,7 +355,8 @@ fn newest_status<'a>(
     if part.is_final() {
         return durable;
     }
-    track.and_then(|track| track.newest.as_ref()).map(|newest| &newest.status).or(durable)
+    let newest = track.and_then(|track| track.heard(&part.fence));
+    newest.map(|newest| &newest.status).or(durable)
 }
 
 /// Why a cluster is where it is.
@@ -401,12 +403,12 @@ fn moves(plan: &Plan) -> Vec<MoveView> {
 }
 
 /// The step that the agent is at, counted from 0, and how far it is.
-fn at(track: Option<&Track>, status: Option<&ClusterUpgradeStatus>) -> Option<(usize, i32)> {
-    let progress = track.and_then(|track| track.progress.as_ref());
-    let newest = track.and_then(|track| track.newest.as_ref()).map(|newest| newest.revision);
-    let progress =
-        progress.filter(|progress| newest.is_none_or(|newest| progress.revision >= newest));
-    if let Some(progress) = progress {
+fn at(
+    part: &Part,
+    status: Option<&ClusterUpgradeStatus>,
+    track: Option<&Track>,
+) -> Option<(usize, i32)> {
+    if let Some(progress) = track.and_then(|track| track.progress(&part.fence)) {
         return Some((progress.step_index as usize, i32::from(progress.percent.min(100))));
     }
     let steps = &status?.steps;
@@ -421,7 +423,7 @@ fn step(
 ) -> Option<String> {
     let part = member.part.as_ref().filter(|part| part.is_started())?;
     let all = part.plan.steps.len();
-    match (part.is_final(), at(track, status)) {
+    match (part.is_final(), at(part, status, track)) {
         (false, Some((index, _))) => Some(format!("{}/{all}", (index + 1).min(all))),
         (true, _) | (false, None) => status.and_then(|status| status.step.clone()),
     }
@@ -435,7 +437,7 @@ fn percent(
     let part = member.part.as_ref().filter(|part| part.is_started())?;
     let said = status.and_then(|status| status.percent);
     let all = i32::try_from(part.plan.steps.len()).unwrap_or(i32::MAX);
-    match (part.is_final(), at(track, status)) {
+    match (part.is_final(), at(part, status, track)) {
         (false, Some((index, percent))) if all > 0 => {
             let index = i32::try_from(index).unwrap_or(0).min(all);
             let computed = ((index * 100 + percent) / all).min(100);
@@ -446,13 +448,15 @@ fn percent(
 }
 
 fn steps(
+    member: &Member,
     plan: &Plan,
     status: Option<&ClusterUpgradeStatus>,
     track: Option<&Track>,
 ) -> Vec<StepView> {
     let spec = PlanSpec::from(plan);
     let known: &[StepStatus] = status.map_or(&[], |status| &status.steps);
-    let at = at(track, status);
+    let part = member.part.as_ref().filter(|part| part.is_started() && !part.is_final());
+    let at = part.and_then(|part| at(part, status, track));
     let view = |(index, step): (usize, wavelift_api::cluster_upgrade::StepSpec)| {
         let known = known.get(index).cloned().unwrap_or_default();
         let told = at.filter(|(at, _)| *at == index).map_or(0, |(_, percent)| percent);

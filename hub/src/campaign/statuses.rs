@@ -289,7 +289,7 @@ mod tests {
     fn a_status_beyond_the_schema_is_brought_within_it() {
         let insight = |id: &str| {
             json!({"id": id, "reason": "R", "sinceTime": "2020-01-01T00:00:00Z",
-            "level": "Error", "impact": "None", "message": "m".repeat(9_000), "remediation": ""})
+            "level": "Error", "impact": "None", "message": "m".repeat(5_000), "remediation": ""})
         };
         let mut insights: Vec<_> = (0..30).map(|n| insight(&format!("i{n}"))).collect();
         insights.insert(0, insight("i1"));

@@ -1,1 +1,7 @@
+//! The driver against the simulated API server, with scripted agents in place of the link.
 
+mod campaigns;
+mod fences;
+mod harness;
+mod leaders;
+mod steering;

@@ -157,10 +157,11 @@ impl Writer {
             error,
             Some(ssa::Error::Stale(_) | ssa::Error::Exists(_) | ssa::Error::NotFound(_))
         );
-        match error {
-            Some(error) if is_other => debug!(kind, name, error = %chain(error), "another object"),
-            Some(error) => warn!(kind, name, error = %chain(error), "a write failed"),
-            None => warn!(kind, name, "a write was not answered in time"),
+        let why = error.map_or_else(String::new, |error| chain(error).to_string());
+        if is_other {
+            debug!(kind, name, why, "not written: another object than thought");
+        } else {
+            warn!(kind, name, reason, why, "not written");
         }
         is_other
     }

@@ -80,6 +80,10 @@ impl<C: Commands> Driver<C> {
             status.plan_digest.clone_from(&old.plan_digest);
             status.preview.clone_from(&old.preview);
         }
+        if is_planning(pass) {
+            // Nobody should consent to a part of the plans.
+            status.plan_digest.clone_from(&old.plan_digest);
+        }
         status
     }
 
@@ -157,8 +161,10 @@ impl<C: Commands> Driver<C> {
     /// What is wrong on one cluster: the agent's findings, and its failure.
     pub(in super::super) fn insights_of(&self, member: &Member) -> Vec<InsightStatus> {
         let track = self.memory.tracks.get(&member.key);
-        let newest = track.and_then(|track| track.newest.as_ref()).map(|newest| &newest.status);
-        let durable = member.part.as_ref().and_then(|part| part.status());
+        let part = member.part.as_deref();
+        let newest = track.zip(part).and_then(|(track, part)| track.heard(&part.fence));
+        let newest = newest.map(|newest| &newest.status);
+        let durable = part.and_then(|part| part.status());
         let Some(status) = newest.or(durable) else { return vec![] };
         let mut insights = status.insights.clone();
         if let Some(failure) = &status.failure
@@ -177,6 +183,14 @@ impl<C: Commands> Driver<C> {
         }
         insights
     }
+}
+
+/// Whether plans of clusters that are there are still being made.
+fn is_planning(pass: &Pass) -> bool {
+    pass.observed
+        .members
+        .values()
+        .any(|member| member.session.is_some() && !member.is_begun() && member.made().is_none())
 }
 
 struct Preflight {

@@ -95,8 +95,8 @@ export function insights(list, caption) {
       h("td", {}, pill(insight.level)),
       h("td", { class: "text" }, h("span", {}, plain(insight.message)), h("span", { class: "under do" }, insight.remediation)),
       h("td", { class: "wide" }, spell(insight.impact)),
-      fleet && h("td", { class: "num" }, insight.clusters === undefined ? "–" : number(insight.clusters)),
-      h("td", { class: "num" }, since(insight.sinceTime))))));
+      fleet && h("td", { class: "num", "data-label": "Clusters" }, insight.clusters === undefined ? "–" : number(insight.clusters)),
+      h("td", { class: "num", "data-label": "Since" }, since(insight.sinceTime))))));
 }
 
 function waves(route, upgrade) {

@@ -1,5 +1,8 @@
 //! Puts a hub together and takes it apart again, in order.
 
+#[cfg(test)]
+mod tests;
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use kube::Client;

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     fn of(status: &serde_json::Value) -> Result<ClusterUpgradeStatus, Error> {
-        read(&serde_json::to_vec(status).unwrap())
+        read(status.to_string().as_bytes())
     }
 
     #[test]

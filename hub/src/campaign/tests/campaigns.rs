@@ -18,7 +18,7 @@ async fn a_campaign_goes_from_preview_over_preflight_to_its_end() {
     spec["stage"] = json!("Preview");
     spec["waves"] = json!([{"name": "canary", "names": ["a"]}]);
     spec["budget"] = json!({"mode": "Strict"});
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
 
     world.until("the preview is complete", || world.phase("up") == "Previewed").await;
     let kinds: Vec<_> = world.writes().into_iter().filter_map(|entry| entry.request.gk).collect();
@@ -52,14 +52,14 @@ async fn a_campaign_goes_from_preview_over_preflight_to_its_end() {
     assert_eq!(frozen.spec.stage, UpgradeStage::Rollout);
     let steps = frozen.spec.plan.as_ref().unwrap().steps.len();
     assert_eq!(steps, 2);
-    for step in 1..=2 {
+    for step in [1_u8, 2] {
         let said = Said {
             fence: &first.fence,
-            revision: Revision { boot: 1, sequence: step },
-            json: upgrading(step as usize),
+            revision: Revision { boot: 1, sequence: step.into() },
+            json: upgrading(step.into()),
         };
         world.report("a", &first.upgrade, said).await;
-        let revision = Revision { boot: 1, sequence: step };
+        let revision = Revision { boot: 1, sequence: step.into() };
         world.until("the step is durable", || world.agents.acks("a").contains(&revision)).await;
     }
     world.end("a", &first, "Succeeded", 3).await;
@@ -100,7 +100,7 @@ async fn a_start_is_written_ahead_and_told_to_the_agent_last() {
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
     let mut changes = world.api.store().subscribe();
-    world.apply_fleet("up", campaign(&["a"], 0));
+    world.apply_fleet("up", &campaign(&["a"], 0));
     world.assigned("a", |_| true).await;
     let wavelift_sim::apiserver::Batch::Changes(changes) = changes.now() else {
         panic!("too many changes")
@@ -130,7 +130,7 @@ async fn only_the_plan_that_was_consented_to_is_started() {
     world.connect(&leader, &["a"]).await;
     let mut spec = campaign(&["a"], 0);
     spec["planDigest"] = json!(format!("sha256:{}", "0".repeat(64)));
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     world.until("it asks for consent", || world.phase("up") == "AwaitingConsent").await;
     assert!(world.part("a").is_none());
     let digest = || world.fleet("up").status.unwrap().plan_digest;
@@ -153,7 +153,7 @@ async fn a_cluster_that_comes_after_the_launch_waits_for_a_new_consent() {
     world.connect(&leader, &["a"]).await;
     let mut spec = campaign(&["a", "b"], 0);
     spec["stage"] = json!("Preview");
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     world.until("the preview is complete", || world.phase("up") == "Previewed").await;
     let launched = world.fleet("up").status.unwrap().plan_digest.unwrap();
     world.edit_fleet("up", |spec| {
@@ -194,7 +194,7 @@ async fn a_plan_that_changes_before_the_start_is_not_started() {
     spec["stage"] = json!("Preview");
     spec["targets"] = json!({"operators": [{"package": "tea"}]});
     spec["waves"] = json!([{"name": "first", "names": ["a"]}, {"name": "second", "names": ["b"]}]);
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     world.until("the preview is complete", || world.phase("up") == "Previewed").await;
     let launched = world.fleet("up").status.unwrap().plan_digest.unwrap();
     world.edit_fleet("up", |spec| {
@@ -234,7 +234,7 @@ async fn without_a_digest_any_plan_within_the_targets_runs() {
     let world = World::new(&["a", "b"]);
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
-    world.apply_fleet("up", campaign(&["a", "b"], 0));
+    world.apply_fleet("up", &campaign(&["a", "b"], 0));
     world.assigned("a", |_| true).await;
     world.connect(&leader, &["b"]).await;
     let second = world.assigned("b", |_| true).await;
@@ -248,7 +248,7 @@ async fn a_held_cluster_keeps_its_wave_open_and_is_checked_again() {
     world.agents.fail_checks("a");
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
-    world.apply_fleet("up", campaign(&["a"], 0));
+    world.apply_fleet("up", &campaign(&["a"], 0));
     world.until("a is held", || world.state("a") == "Blocked").await;
     world.until("the campaign runs", || world.phase("up") == "Running").await;
     let asked = world.agents.checks("a").len();
@@ -268,9 +268,9 @@ async fn a_check_that_is_not_answered_is_asked_again_with_the_same_id() {
     world.agents.ignore_checks("a");
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
-    world.apply_fleet("up", campaign(&["a"], 0));
+    world.apply_fleet("up", &campaign(&["a"], 0));
     world.until("it was asked", || world.agents.checks("a").len() == 1).await;
-    world.hand.advance(std::time::Duration::from_secs(300));
+    world.hand.advance(std::time::Duration::from_mins(5));
     world.until("it was asked again", || world.agents.checks("a").len() == 2).await;
     let checks = world.agents.checks("a");
     assert_eq!(checks[0], checks[1]);
@@ -284,7 +284,7 @@ async fn a_campaign_that_cannot_be_read_says_so_and_touches_nothing() {
     world.connect(&leader, &["a"]).await;
     let mut spec = campaign(&["a"], 0);
     spec["targets"] = json!({"operators": [{"package": "tea", "version": "latest"}]});
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let ready = || {
         let status = world.fleet("up").status.unwrap_or_default();
         status.conditions.into_iter().find(|condition| condition.kind == "Stalled")
@@ -305,7 +305,7 @@ async fn the_hub_writes_no_more_than_its_bucket_allows() {
     let world = World::new(&clusters);
     let leader = world.lead(1);
     world.connect(&leader, &clusters).await;
-    world.apply_fleet("up", campaign(&clusters, 0));
+    world.apply_fleet("up", &campaign(&clusters, 0));
     let began = tokio::time::Instant::now();
     for cluster in &clusters {
         let assigned = world.assigned(cluster, |_| true).await;

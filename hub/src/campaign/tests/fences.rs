@@ -9,7 +9,7 @@ use crate::link::{Assignment, ControlAction, UpgradeKey};
 
 async fn started(world: &World, leader: &Leader, cluster: &str) -> Assignment {
     world.connect(leader, &[cluster]).await;
-    world.apply_fleet("up", campaign(&[cluster], 0));
+    world.apply_fleet("up", &campaign(&[cluster], 0));
     let assigned = world.assigned(cluster, |_| true).await;
     world
         .until("its name has left the list", || {
@@ -183,7 +183,7 @@ async fn a_campaign_made_again_under_its_old_name_is_another() {
     world.api.store().delete(&gk::FLEET_UPGRADE, Some(NAMESPACE), "up").unwrap();
     let cancelled = [(old.fence.clone(), ControlAction::Cancel)];
     world.until("the old one is told to stop", || world.agents.controls("a") == cancelled).await;
-    world.apply_fleet("up", campaign(&["a"], 0));
+    world.apply_fleet("up", &campaign(&["a"], 0));
     world
         .until("the new one waits for the old one", || {
             leader.row("up", "a").is_some_and(|row| row["waitingOn"]["type"] == "Holder")

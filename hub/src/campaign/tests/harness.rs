@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// How long a condition may take before the test is given up as hanging.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_mins(1);
 pub(super) const HUB: &str = "wavelift-hub-test";
 pub(super) const NAMESPACE: &str = "wavelift";
 
@@ -255,7 +255,7 @@ impl World {
     }
 
     /// Writes a FleetUpgrade as a person does.
-    pub(super) fn apply_fleet(&self, name: &str, spec: Value) -> FleetUpgrade {
+    pub(super) fn apply_fleet(&self, name: &str, spec: &Value) -> FleetUpgrade {
         let object = json!({"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec});
         let created = self.api.store().create(&gk::FLEET_UPGRADE, object).unwrap();
         serde_json::from_value((*created).clone()).unwrap()
@@ -471,30 +471,30 @@ impl Agents {
     }
 
     pub(super) fn assignments(&self, cluster: &str) -> Vec<Assignment> {
-        self.of(cluster, |command| match command {
-            HubCommand::Assign(assignment) => Some(assignment.clone()),
-            _ => None,
+        self.of(cluster, |command| {
+            let HubCommand::Assign(assignment) = command else { return None };
+            Some(assignment.clone())
         })
     }
 
     pub(super) fn checks(&self, cluster: &str) -> Vec<CheckRequest> {
-        self.of(cluster, |command| match command {
-            HubCommand::Check(request) => Some(request.clone()),
-            _ => None,
+        self.of(cluster, |command| {
+            let HubCommand::Check(request) = command else { return None };
+            Some(request.clone())
         })
     }
 
     pub(super) fn controls(&self, cluster: &str) -> Vec<(Fence, ControlAction)> {
-        self.of(cluster, |command| match command {
-            HubCommand::Control(control) => Some((control.fence.clone(), control.action)),
-            _ => None,
+        self.of(cluster, |command| {
+            let HubCommand::Control(control) = command else { return None };
+            Some((control.fence.clone(), control.action))
         })
     }
 
     pub(super) fn acks(&self, cluster: &str) -> Vec<Revision> {
-        self.of(cluster, |command| match command {
-            HubCommand::Ack { revision, .. } => Some(*revision),
-            _ => None,
+        self.of(cluster, |command| {
+            let HubCommand::Ack { revision, .. } = command else { return None };
+            Some(*revision)
         })
     }
 

@@ -29,7 +29,7 @@ async fn a_new_leader_finishes_the_starts_that_were_written_ahead() {
     drop_starts(&world, Action::DropBefore);
     let mut spec = campaign(&["a", "b"], 0);
     spec["waves"][0]["maxConcurrent"] = json!(1);
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let starting = || world.fleet("up").status.unwrap_or_default().starting;
     world.until("a is written ahead", || starting() == ["a"]).await;
     leader.kill().await;
@@ -66,7 +66,7 @@ async fn a_start_whose_write_went_through_unheard_is_not_begun_twice() {
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
     drop_starts(&world, Action::DropAfter);
-    world.apply_fleet("up", campaign(&["a"], 0));
+    world.apply_fleet("up", &campaign(&["a"], 0));
     let assigned = world.assigned("a", |_| true).await;
     world.end("a", &assigned, "Failed", 1).await;
     world.until("it has failed", || world.state("a") == "Failed").await;
@@ -87,7 +87,7 @@ async fn a_leader_that_was_replaced_writes_nothing_more() {
     world.connect(&old, &["a"]).await;
     let mut spec = campaign(&["a", "b"], 0);
     spec["waves"][0]["maxConcurrent"] = json!(1);
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let first = world.assigned("a", |_| true).await;
     // Its claim never ends in this test: the term in the campaign alone must stop it.
     let new = world.lead(2);
@@ -109,7 +109,7 @@ async fn a_retry_that_was_written_ahead_raises_the_attempt_once() {
     let world = World::new(&["a"]);
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
-    world.apply_fleet("up", campaign(&["a"], 0));
+    world.apply_fleet("up", &campaign(&["a"], 0));
     let first = world.assigned("a", |_| true).await;
     world.end("a", &first, "Failed", 1).await;
     world.until("the campaign has failed", || world.phase("up") == "Failed").await;
@@ -140,7 +140,7 @@ async fn an_ended_campaign_stays_as_it_was_written_under_a_new_leader() {
     world.agents.set_inventory("b", "1.2.0", &tea(&["1.0.0", "1.1.0", "1.2.0"]));
     let leader = world.lead(1);
     world.connect(&leader, &["a", "b"]).await;
-    world.apply_fleet("up", campaign(&["a", "b"], 0));
+    world.apply_fleet("up", &campaign(&["a", "b"], 0));
     let first = world.assigned("a", |_| true).await;
     world.end("a", &first, "Succeeded", 1).await;
     world.until("the campaign has ended", || world.phase("up") == "Succeeded").await;
@@ -165,7 +165,7 @@ async fn a_broken_watch_and_conflicts_change_nothing() {
     let world = World::new(&["a"]);
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
-    world.apply_fleet("up", campaign(&["a"], 0));
+    world.apply_fleet("up", &campaign(&["a"], 0));
     let assigned = world.assigned("a", |_| true).await;
     world.api.cut_watches();
     // Somebody else touches the objects, so that what the driver knows is old.

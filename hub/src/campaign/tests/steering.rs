@@ -14,7 +14,7 @@ async fn a_spent_budget_halts_and_a_retry_goes_on() {
     world.connect(&leader, &["a", "b"]).await;
     let mut spec = campaign(&["a", "b"], 0);
     spec["waves"][0]["maxConcurrent"] = json!(1);
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let first = world.assigned("a", |_| true).await;
     world.end("a", &first, "Failed", 1).await;
     world.until("the campaign has failed", || world.phase("up") == "Failed").await;
@@ -49,7 +49,7 @@ async fn a_skip_leaves_a_cluster_out_and_is_done_once() {
         {"id": "out", "cluster": "a", "type": "Skip"},
         {"id": "nobody", "cluster": "z", "type": "Skip"},
     ]);
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let other = world.assigned("b", |_| true).await;
     world.end("b", &other, "Succeeded", 1).await;
     world.until("it has ended", || world.phase("up") == "SucceededWithFailures").await;
@@ -71,7 +71,7 @@ async fn a_silent_cluster_is_left_out_at_its_deadline() {
     world.connect(&leader, &["b"]).await;
     let mut spec = campaign(&["a", "b"], 0);
     spec["offline"] = json!({"policy": "Skip", "deadlineSeconds": 3600});
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let other = world.assigned("b", |_| true).await;
     world.end("b", &other, "Succeeded", 1).await;
     world.until("b is done", || world.state("b") == "Succeeded").await;
@@ -99,7 +99,7 @@ async fn a_silent_cluster_in_flight_keeps_its_reservation() {
     world.connect(&leader, &["a", "b"]).await;
     let mut spec = campaign(&["a", "b"], 0);
     spec["budget"] = json!({"mode": "Strict"});
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let first = world.assigned("a", |_| true).await;
     world
         .until("a's name has left the list", || {
@@ -137,7 +137,7 @@ async fn a_paused_campaign_starts_nothing_and_goes_on() {
     world.connect(&leader, &["a", "b"]).await;
     let mut spec = campaign(&["a", "b"], 0);
     spec["waves"][0]["maxConcurrent"] = json!(1);
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let first = world.assigned("a", |_| true).await;
     world.edit_fleet("up", |spec| spec["control"] = json!("Paused"));
     world.until("it is paused", || world.phase("up") == "Paused").await;
@@ -161,7 +161,7 @@ async fn frozen_and_cancelled_are_told_to_those_in_flight_and_again_to_who_comes
     world.connect(&leader, &["a", "b"]).await;
     let mut spec = campaign(&["a", "b"], 0);
     spec["waves"][0]["maxConcurrent"] = json!(1);
-    world.apply_fleet("up", spec);
+    world.apply_fleet("up", &spec);
     let first = world.assigned("a", |_| true).await;
     let writes = world.part_writes("a");
     let told = || -> Vec<ControlAction> {
@@ -197,9 +197,9 @@ async fn one_cluster_is_in_one_campaign_at_a_time() {
     let world = World::new(&["a"]);
     let leader = world.lead(1);
     world.connect(&leader, &["a"]).await;
-    world.apply_fleet("one", campaign(&["a"], 0));
+    world.apply_fleet("one", &campaign(&["a"], 0));
     let first = world.assigned("a", |_| true).await;
-    world.apply_fleet("two", campaign(&["a"], 0));
+    world.apply_fleet("two", &campaign(&["a"], 0));
     world
         .until("the second waits", || {
             let row = leader.row("two", "a");

@@ -57,6 +57,10 @@ impl Leader {
         stop: &CancellationToken,
     ) -> Option<Claim> {
         loop {
+            // The lease is given back last: until then it still says that this process leads.
+            if stop.is_cancelled() {
+                return None;
+            }
             let now = leadership.borrow_and_update().clone();
             match now {
                 Leadership::Leader(claim) if claim.check().is_ok() => {

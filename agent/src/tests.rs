@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 use wavelift_api::labels;
 use wavelift_sim::{
-    apiserver::{Batch, gk},
+    apiserver::{Action, ApiError, Batch, Fault, Matcher, Reason, Times, gk},
     cluster::Approval,
     workload::Behaviour,
 };
@@ -307,4 +307,132 @@ async fn a_retry_begins_anew_and_ends_well_when_the_cause_is_gone() {
     assert_eq!(rig.status("go").attempt, 1);
     assert!(rig.status("go").failure.is_none());
     assert_eq!(rig.approvals(), 1);
+}
+
+#[tokio::test]
+async fn killed_again_and_again_it_does_each_step_once() {
+    for seed in 1_u64..=8 {
+        let rig = Rig::with(&[("sky", "kite", "1.0.0", Manual)], |cluster| cluster.seed(seed));
+        rig.order("go", &["kite"], &json!({}));
+        let mut changes = rig.store().subscribe();
+        let mut lives = 0;
+        // A life lasts for some changes of the cluster, another number each time.
+        while rig.state("go") != "Succeeded" && lives < 12 {
+            let agent = rig.agent();
+            lives += 1;
+            let mut left = (seed * 7 + lives * 13) % 29 + 5;
+            while left > 0 && rig.state("go") != "Succeeded" {
+                if let Batch::Changes(batch) = changes.next().await {
+                    left = left.saturating_sub(batch.len() as u64);
+                }
+            }
+            drop(agent);
+        }
+        let _agent = rig.agent();
+        rig.until_state("go", "Succeeded").await;
+        assert_eq!(rig.approvals(), 3, "seed {seed}, {lives} lives");
+        assert_eq!(rig.approved(), ["kite.v2.0.0", "kite.v3.0.0", "kite.v4.0.0"], "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_not_done_again() {
+    for action in [Action::DropAfter, Action::DropBefore] {
+        let rig = Rig::new(&[("sky", "kite", "1.0.0", Manual)]);
+        let faults = rig.cluster.api().faults();
+        for nth in [1, 3, 4, 6, 7, 9, 10, 12, 15] {
+            let on = Matcher::writes_of("wavelift-agent");
+            faults.add(Fault { on, times: Times::nth(nth), action: action.clone() });
+        }
+        let _agent = rig.agent();
+        rig.order("go", &["kite"], &json!({}));
+        rig.until_state("go", "Succeeded").await;
+        assert_eq!(rig.approvals(), 3, "{action:?}");
+        assert_eq!(rig.approved(), ["kite.v2.0.0", "kite.v3.0.0", "kite.v4.0.0"]);
+    }
+}
+
+#[tokio::test]
+async fn an_approval_that_is_refused_stalls_with_the_api_servers_words() {
+    let rig = Rig::new(&[("trees", "oak", "1.0.0", Manual)]);
+    rig.cluster.api().faults().add(Fault {
+        on: Matcher { gk: Some(gk::INSTALL_PLAN.clone()), ..Matcher::writes_of("wavelift-agent") },
+        times: Times::all(),
+        action: Action::Refuse(ApiError::new(Reason::Forbidden, "denied by policy `no-upgrades`")),
+    });
+    let agent = rig.agent();
+    rig.order("go", &["oak"], &json!({}));
+    rig.until_state("go", "Stalled").await;
+    let failure = rig.status("go").failure.unwrap();
+    assert_eq!(failure.reason, "ApiError");
+    assert!(failure.message.contains("denied by policy"), "{}", failure.message);
+    assert_eq!(rig.approvals(), 0);
+    let metrics = agent.metrics.encode().unwrap();
+    let refused = metrics.lines().find_map(|line| {
+        line.strip_prefix("wavelift_agent_installplan_approvals_total{result=\"refused\"} ")
+    });
+    let refused: u64 = refused.unwrap().parse().unwrap();
+    assert!((2..40).contains(&refused), "it slows down: {refused}");
+}
+
+#[tokio::test]
+async fn watches_that_break_are_taken_up_again() {
+    let rig = Rig::new(&[("sky", "kite", "1.0.0", Manual)]);
+    let _agent = rig.agent();
+    rig.order("go", &["kite"], &json!({}));
+    for csv in ["kite.v2.0.0", "kite.v3.0.0", "kite.v4.0.0"] {
+        rig.until(csv, |rig| rig.has_csv("sky", csv)).await;
+        rig.cluster.api().cut_watches();
+    }
+    rig.until_state("go", "Succeeded").await;
+    assert_eq!(rig.approvals(), 3);
+}
+
+#[tokio::test]
+async fn a_catalog_that_is_down_holds_the_next_step_until_it_is_back() {
+    let rig = Rig::new(&[("sky", "kite", "2.0.0", Manual)]);
+    let after = Duration::from_mins(3);
+    rig.cluster.with_workload(|w| w.script("kite.v3.0.0", Behaviour::Available { after }));
+    let _agent = rig.agent();
+    rig.order("go", &["kite"], &json!({}));
+    rig.until("the first is approved", |rig| rig.approvals() >= 1).await;
+    rig.cluster.with_olm(|olm| olm.stop_catalog(rig::MARKET, "own"));
+    rig.until("it says what it waits for", |rig| {
+        rig.status("go").message.is_some_and(|message| message.contains("catalogs not READY"))
+    })
+    .await;
+    assert_eq!(rig.approvals(), 1);
+    let catalog = rig::catalog();
+    rig.cluster.with_olm(|olm| olm.serve_catalog(rig::MARKET, "own", catalog));
+    rig.until_state("go", "Succeeded").await;
+    assert_eq!(rig.approvals(), 2);
+}
+
+#[tokio::test]
+async fn a_retry_of_what_is_still_stuck_is_held_until_the_cause_is_gone() {
+    let mut rig = Rig::new(&[("sky", "kite", "2.0.0", Manual)]);
+    rig.timings.driver.step_deadline = SignedDuration::from_mins(3);
+    rig.cluster.with_workload(|w| w.script("kite.v3.0.0", Behaviour::Never));
+    let _agent = rig.agent();
+    let hop = |from: u32, to: u32| {
+        let (from, to) = (format!("{from}.0.0"), format!("{to}.0.0"));
+        json!({"namespace": "sky", "moves": [{"package": "kite", "from": format!("kite.v{from}"),
+            "to": format!("kite.v{to}"), "fromVersion": from, "toVersion": to}]})
+    };
+    rig.create(
+        "go",
+        &json!({"origin": "Hub", "type": "Plan", "stage": "Rollout", "epoch": 1, "attempt": 0,
+            "plan": {"steps": [hop(2, 3), hop(3, 4)]}, "control": "Running", "consent": "Digest",
+            "fleetUpgrade": {"namespace": "ops", "name": "autumn", "uid": "u-1"}, "afterUpgrade": "Hold"}),
+    );
+    rig.until_state("go", "Stalled").await;
+    rig.patch("go", &json!({"attempt": 1}));
+    rig.until_state("go", "Blocked").await;
+    let message = rig.status("go").message.unwrap();
+    assert!(message.contains("installed-csv-healthy"), "{message}");
+    let at_once = Behaviour::Available { after: Duration::ZERO };
+    rig.cluster.with_workload(|w| w.change("sky", "kite", at_once));
+    rig.until_state("go", "Succeeded").await;
+    assert_eq!(rig.approvals(), 2);
+    assert!(rig.has_csv("sky", "kite.v4.0.0"));
 }

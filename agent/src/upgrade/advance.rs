@@ -230,7 +230,8 @@ impl Executor {
         }
         // What later steps need is held from the beginning.
         let others = elsewhere(place, seen.mirror);
-        if !others.is_empty() && memory.holds < rules.timings.holds_max {
+        let may_hold = memory.holds < rules.timings.holds_max && memory.refusals == 0;
+        if !others.is_empty() && may_hold {
             return self.act(&Action::Hold(others), target).await;
         }
         let observed = observe::observe(place.step, seen.mirror, watched, &global);
@@ -253,6 +254,9 @@ impl Executor {
         let Some(Running { memory, watched: Some((_, watched)), .. }) = &mut self.running else {
             return Turn::Rest(Wake::default());
         };
+        if let Some(patience) = memory.patience.filter(|patience| now < *patience) {
+            return Turn::Rest(Wake::at(patience));
+        }
         let applied = apply::apply(action, target, watched).await;
         if let Action::Approve { .. } = action {
             self.metrics.approved(match &applied {
@@ -279,8 +283,10 @@ impl Executor {
                 warn!(why, "refused");
                 memory.refused = Some(why);
                 memory.refusals = memory.refusals.saturating_add(1);
-                let patience = RETRY * 2_i32.pow(memory.refusals.min(REFUSALS_MAX));
-                Turn::Rest(Wake::at(later(now, patience)))
+                let wait = RETRY * 2_i32.pow(memory.refusals.min(REFUSALS_MAX));
+                let patience = later(now, wait);
+                memory.patience = Some(patience);
+                Turn::Rest(Wake::at(patience))
             }
         }
     }

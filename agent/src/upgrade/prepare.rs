@@ -17,7 +17,7 @@ use wavelift_catalog::{
     planner::{self, Planned},
 };
 use wavelift_core::{
-    check::{self, Finding, Policy, Verdict},
+    check::{self, Finding, Outcome, Policy, Verdict},
     inventory::CatalogSource,
     plan::Plan,
     target::Target,
@@ -135,8 +135,7 @@ impl Executor {
         wants_start: bool,
     ) -> (Wake, bool) {
         let now = self.clock.now();
-        let is_changed = |f: &&Finding| f.check == "plan-current" && f.reason == "PlanChanged";
-        let changed = findings.iter().find(is_changed).map(|finding| finding.message.clone());
+        let changed = changed(findings);
         if let (Some(why), true) = (&changed, wants_start) {
             let since = *prepared.changed_since.get_or_insert(now);
             let until = later(since, self.settings.settle);
@@ -264,6 +263,22 @@ fn way(upgrade: &ClusterUpgrade, seen: Seen<'_>, prepared: &mut Prepared) -> Way
         Some(Planned::Unknown { missing }) => Way::None(format!("cannot plan: {missing}")),
         None => Way::None("not planned yet".to_owned()),
     }
+}
+
+/// The checks whose findings keep OLM from resolving a namespace.
+const UNRESOLVED: [&str; 4] =
+    ["catalog-ready", "operatorgroup-single", "installed-csv-healthy", "namespace-quiet"];
+
+/// Why the plan is not what the cluster resolves to, when nothing else explains that: while
+/// something moves or is ill in a namespace, OLM resolves nothing there.
+fn changed(findings: &[Finding]) -> Option<String> {
+    let is_changed = |f: &&Finding| f.check == "plan-current" && f.reason == "PlanChanged";
+    let is_well = |f: &Finding| match f.outcome {
+        Outcome::Pass | Outcome::Warn | Outcome::Skipped => true,
+        Outcome::Fail | Outcome::Unknown => !UNRESOLVED.contains(&f.check.as_str()),
+    };
+    let found = findings.iter().find(is_changed)?;
+    findings.iter().all(is_well).then(|| found.message.clone())
 }
 
 enum Consent {

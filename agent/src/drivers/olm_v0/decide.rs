@@ -82,6 +82,8 @@ pub struct Memory {
     pub refused: Option<String>,
     /// How often it refused since something succeeded.
     pub refusals: u32,
+    /// Nothing is written before then.
+    pub patience: Option<Timestamp>,
 }
 
 /// What is to be done.
@@ -208,9 +210,18 @@ pub fn decide(
     let mut memory = memory.clone();
     let since = *memory.since.get_or_insert(now);
     let holds = to_hold(&observed.subscriptions);
+    let is_late = now >= later(since, rules.timings.plan_deadline);
     let verdict = match view.position() {
-        Position::Ahead | Position::UnderWay(_) if !holds.is_empty() => hold(holds, &memory, rules),
+        // Nothing of the step has been touched that could not be left as it is.
+        Position::Ahead if is_late && memory.refusals > 0 => {
+            Verdict::fail(Milestone::Begun, explain::not_approved(&view, &memory))
+        }
+        Position::Ahead if !holds.is_empty() => hold(holds, &memory, rules),
         Position::Ahead => before_approval(&view, &memory, rules, since, now),
+        // What OLM is doing already goes on whether or not the rest can be held.
+        Position::UnderWay(_) if !holds.is_empty() && memory.refusals == 0 => {
+            hold(holds, &memory, rules)
+        }
         Position::UnderWay(plan) => follow::follow(&view, plan, &mut memory, rules, now),
     };
     let insights = explain::insights(&view, &mut memory, rules, now);
@@ -523,6 +534,7 @@ impl Memory {
     pub fn applied(&mut self, action: &Action, now: Timestamp) {
         self.refused = None;
         self.refusals = 0;
+        self.patience = None;
         match action {
             Action::Hold(_) => self.holds += 1,
             Action::DeletePlan { why: DeleteReason::Refresh, .. } => {

@@ -19,6 +19,7 @@ mod report;
 mod select;
 mod shown;
 mod statuses;
+mod tell;
 mod validate;
 mod writes;
 
@@ -55,8 +56,6 @@ use crate::{
 
 /// News taken in one go before the campaigns are looked at.
 const BATCH_MAX: usize = 1_024;
-/// How often what is missing is looked for though nothing happens.
-const SWEEP: Duration = Duration::from_secs(10);
 /// How long writes under way may take to end when the hub stops leading of its own will.
 const ENDING: Duration = Duration::from_secs(5);
 
@@ -86,6 +85,8 @@ pub struct Settings {
     pub call_timeout: Duration,
     /// How often the board is renewed, at most.
     pub board_period: Duration,
+    /// How often what is missing is looked for though nothing happens.
+    pub sweep: Duration,
     /// How long after taking over a shorter list of plans is not yet shown: agents come back one
     /// after another.
     pub settling: Duration,
@@ -150,7 +151,7 @@ pub(crate) struct Driver<C> {
     must_resend: bool,
     /// Something new may have to be shown.
     is_shown: bool,
-    published_at: Option<Instant>,
+    publish_at: Option<Instant>,
     swept_at: Instant,
     began_at: Instant,
 }
@@ -163,6 +164,7 @@ impl Default for Settings {
             plans_max: 2,
             call_timeout: Duration::from_secs(4),
             board_period: Duration::from_millis(200),
+            sweep: Duration::from_secs(10),
             settling: Duration::from_secs(15),
         }
     }
@@ -203,7 +205,7 @@ impl<C: Commands> Driver<C> {
             is_dirty: true,
             must_resend: false,
             is_shown: true,
-            published_at: None,
+            publish_at: None,
             swept_at: now,
             began_at: now,
             context,
@@ -264,7 +266,7 @@ impl<C: Commands> Driver<C> {
     /// Looks at every campaign, if there is a reason to.
     fn passes(&mut self) {
         let now = Instant::now();
-        self.is_sweep = now.duration_since(self.swept_at) >= SWEEP;
+        self.is_sweep = now.duration_since(self.swept_at) >= self.context.settings.sweep;
         if self.is_sweep {
             self.swept_at = now;
             self.want_catalogs();
@@ -327,15 +329,15 @@ impl<C: Commands> Driver<C> {
     fn timers(&self) -> (Timestamp, Instant) {
         let campaigns = self.memory.campaigns.values();
         let wake_at = campaigns.filter_map(|memory| memory.wake_at).min();
-        let mut retry_at = self.swept_at + SWEEP;
+        let mut retry_at = self.swept_at + self.context.settings.sweep;
         if self.must_resend {
             retry_at = retry_at.min(Instant::now() + Duration::from_millis(250));
         }
         if let Some(at) = self.retries().min() {
             retry_at = retry_at.min(at);
         }
-        if let (true, Some(at)) = (self.is_shown, self.published_at) {
-            retry_at = retry_at.min(at + self.context.settings.board_period);
+        if let (true, Some(at)) = (self.is_shown, self.publish_at) {
+            retry_at = retry_at.min(at);
         }
         (wake_at.unwrap_or(Timestamp::MAX), retry_at)
     }
@@ -354,16 +356,17 @@ impl<C: Commands> Driver<C> {
     /// Renews what is shown, at most some times a second.
     fn publish(&mut self) {
         let now = Instant::now();
-        let period = self.context.settings.board_period;
-        let is_early = self.published_at.is_some_and(|at| now.duration_since(at) < period);
+        let is_early = self.publish_at.is_some_and(|at| now < at);
         if !self.is_shown || is_early || !self.is_ready() {
             return;
         }
         self.is_shown = false;
-        self.published_at = Some(now);
         let fleet = self.fleet_view();
         self.context.board.publish(fleet);
         self.count();
+        // A large fleet takes its time: most of it is left to other things.
+        let pause = self.context.settings.board_period.max(now.elapsed() * 10);
+        self.publish_at = Some(Instant::now() + pause);
     }
 
     /// Lets writes under way end, so that the next leader does not find half of them.

@@ -118,6 +118,12 @@ impl Clusters {
         self.admissions.put(name.clone(), admitted);
         let known = self.entry(&name);
         let is_news = known.managed.as_ref() != Some(&managed);
+        if known.managed.as_ref().is_some_and(|before| before.uid != managed.uid) {
+            // Another cluster under the same name: nothing that is known is about it.
+            known.announced = None;
+            known.inventory = None;
+            known.asked = None;
+        }
         known.managed = Some(managed);
         is_news
     }

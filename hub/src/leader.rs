@@ -41,7 +41,11 @@ impl Leader {
         mut link: mpsc::Receiver<LinkEvent>,
         stop: CancellationToken,
     ) {
-        while let Some(claim) = self.stand_by(&mut leadership, &mut link, &stop).await {
+        let mut spent = None;
+        while let Some(claim) =
+            self.stand_by(&mut leadership, &mut link, spent.as_ref(), &stop).await
+        {
+            spent = Some(claim.clone());
             let term = stop.child_token();
             // Nobody may write a moment longer than the elector believes that it leads.
             let lost = watch_claim(leadership.clone(), claim.clone(), term.clone());
@@ -49,11 +53,12 @@ impl Leader {
         }
     }
 
-    /// Waits for the lease; what agents still say is for nobody.
+    /// Waits for a new claim; what agents still say is for nobody.
     async fn stand_by(
         &self,
         leadership: &mut watch::Receiver<Leadership>,
         link: &mut mpsc::Receiver<LinkEvent>,
+        spent: Option<&Claim>,
         stop: &CancellationToken,
     ) -> Option<Claim> {
         loop {
@@ -63,7 +68,8 @@ impl Leader {
             }
             let now = leadership.borrow_and_update().clone();
             match now {
-                Leadership::Leader(claim) if claim.check().is_ok() => {
+                // A claim that was given up is not taken up again: another hub's term was found.
+                Leadership::Leader(claim) if claim.check().is_ok() && spent != Some(&claim) => {
                     while link.try_recv().is_ok() {}
                     return Some(claim);
                 }

@@ -5,11 +5,15 @@ mod tests;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use kube::Client;
+use kube::{Api, Client, api::ListParams, core::DeserializeGuard};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use wavelift_core::ids::{ClusterName, Uid};
+use wavelift_api::FleetUpgrade;
+use wavelift_core::{
+    fence::Term,
+    ids::{ClusterName, Uid},
+};
 use wavelift_runtime::{
     Clock,
     admin::{self, Readiness},
@@ -237,7 +241,9 @@ impl Hub {
             certificates,
             link_metrics,
         );
-        let (elector, leadership) = Elector::new(options.client.clone(), options.lease())?;
+        let mut lease = options.lease();
+        lease.floor = highest_term(&options.client).await;
+        let (elector, leadership) = Elector::new(options.client.clone(), lease)?;
         let (readiness, board) = (Readiness::new(), Board::new());
         let leading =
             Leading { leader, readiness: readiness.part("leader", "who leads is not known yet") };
@@ -338,6 +344,22 @@ impl Hub {
     pub async fn join(self) {
         if let Err(error) = self.task.await {
             warn!(error = %chain(&error), "the hub broke while ending");
+        }
+    }
+}
+
+/// The highest term in any campaign: a lease that was deleted must not begin below it.
+async fn highest_term(client: &Client) -> Term {
+    let api: Api<DeserializeGuard<FleetUpgrade>> = Api::all(client.clone());
+    match api.list(&ListParams::default()).await {
+        Ok(list) => {
+            let read = list.items.iter().filter_map(|guard| guard.0.as_ref().ok());
+            let terms = read.filter_map(|fleet| fleet.status.as_ref()).map(|status| status.term);
+            Term(terms.filter_map(|term| u64::try_from(term).ok()).max().unwrap_or(0))
+        }
+        Err(error) => {
+            warn!(error = %chain(&error), "campaigns' terms could not be read");
+            Term(0)
         }
     }
 }

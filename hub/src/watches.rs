@@ -11,7 +11,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 use wavelift_api::{ClusterUpgrade, FleetUpgrade, managed_cluster::ManagedCluster};
 use wavelift_runtime::telemetry::chain;
 
@@ -58,7 +58,9 @@ impl Watch {
         let kind = K::kind(&()).into_owned();
         let api: Api<DeserializeGuard<K>> = Api::all(self.client.clone());
         let mut stream = watcher(api, watcher::Config::default()).default_backoff().boxed();
+        let mut is_broken = false;
         while let Some(next) = stream.next().await {
+            let was_broken = std::mem::replace(&mut is_broken, next.is_err());
             let watched = match next {
                 Ok(watcher::Event::Init) => Some(Watched::Restarted),
                 Ok(watcher::Event::InitDone) => Some(Watched::Complete),
@@ -69,7 +71,7 @@ impl Watch {
                 Ok(watcher::Event::Delete(object)) => readable(&kind, object).map(Watched::Deleted),
                 Err(error) => {
                     self.metrics.watch_errors.with([&kind]).inc();
-                    debug!(kind, error = %chain(&error), "a watch broke and is begun again");
+                    log_broken(&kind, &error, was_broken);
                     None
                 }
             };
@@ -79,6 +81,16 @@ impl Watch {
                 return;
             }
         }
+    }
+}
+
+/// One line for a streak.
+fn log_broken(kind: &str, error: &watcher::Error, was_broken: bool) {
+    let error = chain(error);
+    if was_broken {
+        debug!(kind, %error, "a watch is still broken");
+    } else {
+        info!(kind, %error, "a watch broke and is begun again");
     }
 }
 

@@ -122,7 +122,9 @@ impl<C: Commands> Driver<C> {
         };
         let mut starting: BTreeSet<ClusterName> =
             subject.starting.iter().filter(is_open).cloned().collect();
-        let pending = self.memory.campaigns.get(&subject.uid).map(|memory| &memory.pending);
+        let is_consented = matches!(pass.word, Word::Standing | Word::New);
+        let pending = self.memory.campaigns.get(&subject.uid).filter(|_| is_consented);
+        let pending = pending.map(|memory| &memory.pending);
         let mut done = subject.status.done_actions.clone();
         for name in pending.into_iter().flatten() {
             if starting.len() >= LIST_MAX {

@@ -130,3 +130,17 @@ fn a_catalog_that_is_not_what_it_was_called_is_refused() {
     assert!(read_catalog(&bytes, &other).is_err());
     assert!(read_catalog(&bytes, "latest").is_err());
 }
+
+#[test]
+fn a_cluster_that_joined_again_under_an_old_name_is_another() {
+    let mut clusters = Clusters::new(Admissions::default(), at(0));
+    let a = name("a");
+    clusters.apply(&managed("a", "1"));
+    clusters.connected(&a, SessionId(1), hello(), at(1));
+    clusters.announced(&a, "one".to_owned());
+    clusters.inventoried(&a, held("one"));
+    clusters.apply(&managed("a", "1"));
+    assert!(clusters.get(&a).unwrap().inventory.is_some());
+    clusters.apply(&managed("a", "2"));
+    assert!(clusters.get(&a).unwrap().inventory.is_none());
+}

@@ -93,3 +93,18 @@ async fn an_agents_certificate_names_its_cluster_and_uid() {
     stop.cancel();
     hub.join().await;
 }
+
+#[tokio::test]
+async fn a_lease_that_was_deleted_does_not_lower_the_term() {
+    let api = mk_server();
+    let object = json!({
+        "metadata": {"name": "old", "namespace": "wavelift"},
+        "spec": {"targets": {"operators": [{"package": "tea"}]}, "clusters": {"names": ["a"]}},
+        "status": {"term": 41},
+    });
+    api.store().create(&gk::FLEET_UPGRADE, object).unwrap();
+    let (hub, stop) = mk_hub(&api, "one").await;
+    assert_eq!(leads(&hub).await, 42);
+    stop.cancel();
+    hub.join().await;
+}

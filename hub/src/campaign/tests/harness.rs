@@ -162,6 +162,7 @@ impl World {
             settings: Settings {
                 board_period: Duration::ZERO,
                 settling: Duration::ZERO,
+                sweep: Duration::from_millis(500),
                 ..Settings::default()
             },
         };

@@ -77,6 +77,11 @@ impl Catalogs {
         self.kept.get(digest).map(|entry| &entry.catalog)
     }
 
+    /// Whether it was asked for and may come any moment.
+    pub(crate) fn is_awaited(&self, digest: &str) -> bool {
+        self.asked.contains_key(digest)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.kept.len()
     }

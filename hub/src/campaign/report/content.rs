@@ -15,6 +15,7 @@ use wavelift_core::{
     campaign::{Link, Phase, PlanFact, Run, Summary, WaveReport, WaveState},
     check::{Outcome, Verdict, verdict},
     conditions::FleetFacts,
+    ids::ClusterName,
     plan::Plan,
     state::ClusterState,
     target::Target,
@@ -80,7 +81,7 @@ impl<C: Commands> Driver<C> {
             status.plan_digest.clone_from(&old.plan_digest);
             status.preview.clone_from(&old.preview);
         }
-        if is_planning(pass) {
+        if self.is_planning(pass) {
             // Nobody should consent to a part of the plans.
             status.plan_digest.clone_from(&old.plan_digest);
         }
@@ -107,6 +108,29 @@ impl<C: Commands> Driver<C> {
         let leading = SignedDuration::try_from_secs_f64(leading).unwrap_or(SignedDuration::MAX);
         let created = pass.subject.fleet.metadata.creation_timestamp.as_ref();
         created.is_some_and(|created| pass.now.duration_since(created.0) > leading)
+    }
+
+    /// Whether plans of clusters that are there are still being made, or what they need is on its
+    /// way.
+    fn is_planning(&self, pass: &Pass) -> bool {
+        pass.observed.members.iter().any(|(name, member)| {
+            let is_open = member.session.is_some() && !member.is_begun();
+            is_open
+                && match member.made() {
+                    None => true,
+                    Some(Planned::Unknown { .. }) => self.is_catalog_awaited(name),
+                    Some(Planned::AtTarget | Planned::Plan(_) | Planned::NoPath { .. }) => false,
+                }
+        })
+    }
+
+    fn is_catalog_awaited(&self, cluster: &ClusterName) -> bool {
+        let held = self.clusters.get(cluster).and_then(|known| known.inventory.as_ref());
+        let sources = held.into_iter().flat_map(|held| &held.inventory.catalogs);
+        sources.filter_map(|source| source.digest.as_ref()).any(|digest| {
+            // Its plan is made again once the catalog is here; until then it is on its way.
+            self.catalogs.is_awaited(digest)
+        })
     }
 
     fn preflight(&self, pass: &Pass) -> Preflight {
@@ -183,14 +207,6 @@ impl<C: Commands> Driver<C> {
         }
         insights
     }
-}
-
-/// Whether plans of clusters that are there are still being made.
-fn is_planning(pass: &Pass) -> bool {
-    pass.observed
-        .members
-        .values()
-        .any(|member| member.session.is_some() && !member.is_begun() && member.made().is_none())
 }
 
 struct Preflight {

@@ -1,33 +1,20 @@
 //! The agent's one loop: the hub's wishes, the cluster's changes, and the time.
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+mod options;
+
+use std::time::{Duration, Instant};
 
 use backon::{ExponentialBuilder, Retryable as _};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use kube::Client;
-use rustls::ClientConfig;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
-use wavelift_core::{
-    fence::Term,
-    ids::{ClusterName, Namespace},
-    plan::Plan,
-};
-use wavelift_runtime::{
-    Clock,
-    admin::{Part, Readiness},
-    metrics,
-    telemetry::chain,
-};
+use wavelift_core::{fence::Term, plan::Plan};
+use wavelift_runtime::{Clock, admin::Part, telemetry::chain};
 
+pub use self::options::{AgentOptions, HubOptions, Timings};
 use crate::{
-    catalogs::CatalogReader,
     drivers::olm_v0,
     inventory::Current,
     journal::{self, Journal, Start},
@@ -53,58 +40,6 @@ pub enum Error {
     /// The metrics could not be registered.
     #[error("metrics")]
     Metrics(#[from] crate::metrics::Error),
-}
-
-/// What an agent is made of.
-pub struct AgentOptions {
-    /// The cluster's API server.
-    pub client: Client,
-    /// The cluster's name on the hub.
-    pub cluster: ClusterName,
-    /// The agent's namespace, where its ClusterUpgrades are.
-    pub namespace: Namespace,
-    /// The clock that upgrades go by.
-    pub clock: Clock,
-    /// The hub; `None` for a cluster on its own.
-    pub hub: Option<HubOptions>,
-    /// What the catalogs serve.
-    pub catalogs: Arc<dyn CatalogReader>,
-    /// How long things may take.
-    pub timings: Timings,
-    /// Where metrics are registered: one registry an agent.
-    pub metrics: metrics::Metrics,
-    /// What must hold for the process to be ready.
-    pub readiness: Readiness,
-    /// The namespaces whose catalogs every other one sees.
-    pub global_catalog_namespaces: Vec<String>,
-}
-
-/// Where the hub is and how to be known there.
-#[derive(Debug, Clone)]
-pub struct HubOptions {
-    /// A DNS name or an IP address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// The name that the hub's certificate must bear.
-    pub server_name: String,
-    /// The agent's certificate and the hub's CA; may change at any time.
-    pub tls: watch::Receiver<Arc<ClientConfig>>,
-}
-
-/// How long things may take; all of it in the clock's time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timings {
-    /// The driver's.
-    pub driver: olm_v0::Timings,
-    /// From one check of a held cluster to the next.
-    pub recheck: SignedDuration,
-    /// How long a changed plan must stay changed before it counts.
-    pub settle: SignedDuration,
-    /// From one write of a mere percent to the next.
-    pub percent_period: SignedDuration,
-    /// From one announcement of the inventory to the next, until the hub says otherwise.
-    pub inventory_period: SignedDuration,
 }
 
 /// Runs the agent until `shutdown`.
@@ -464,47 +399,5 @@ impl Error {
         match self {
             Self::Metrics(error) => error.kind(),
         }
-    }
-}
-
-// === impl AgentOptions ===
-
-impl AgentOptions {
-    /// An agent with no hub that knows no catalog's content, in namespace `wavelift-agent`.
-    pub fn new(client: Client, cluster: ClusterName, clock: Clock) -> Self {
-        let settings = Settings::default();
-        Self {
-            client,
-            cluster,
-            namespace: Namespace::try_from("wavelift-agent").expect("a label"),
-            clock,
-            hub: None,
-            catalogs: Arc::new(crate::catalogs::Shared::new()),
-            timings: Timings::default(),
-            metrics: metrics::Metrics::new(),
-            readiness: Readiness::new(),
-            global_catalog_namespaces: settings.global_namespaces,
-        }
-    }
-}
-
-// === impl Timings ===
-
-impl Default for Timings {
-    fn default() -> Self {
-        let settings = Settings::default();
-        Self {
-            driver: settings.driver,
-            recheck: settings.recheck,
-            settle: settings.settle,
-            percent_period: settings.percent_period,
-            inventory_period: SignedDuration::from_mins(1),
-        }
-    }
-}
-
-impl fmt::Debug for AgentOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentOptions").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }

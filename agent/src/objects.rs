@@ -3,6 +3,8 @@
 //! What is not listed here is never kept: an InstallPlan without its manifests is a few hundred
 //! bytes instead of a few hundred thousand.
 
+mod fields;
+
 use std::borrow::Cow;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,7 +13,8 @@ use kube::{
     core::{ClusterResourceScope, NamespaceResourceScope},
 };
 use serde::Deserialize;
-use serde_json::Value;
+
+pub use self::fields::{annotation, field_managers, name, namespace, uid, version};
 
 /// The label of a CSV that was copied from another namespace.
 pub const COPIED_FROM: &str = "olm.copiedFrom";
@@ -474,50 +477,4 @@ impl Trim for wavelift_api::ClusterUpgrade {
     fn trim(&mut self) {
         self.metadata.managed_fields = None;
     }
-}
-
-/// The name of an object, empty when it has none.
-pub fn name<K: Resource>(object: &K) -> &str {
-    object.meta().name.as_deref().unwrap_or_default()
-}
-
-/// The namespace of an object, empty when it has none.
-pub fn namespace<K: Resource>(object: &K) -> &str {
-    object.meta().namespace.as_deref().unwrap_or_default()
-}
-
-/// The uid of an object, empty when it has none.
-pub fn uid<K: Resource>(object: &K) -> &str {
-    object.meta().uid.as_deref().unwrap_or_default()
-}
-
-/// The resource version of an object, empty when it has none.
-pub fn version<K: Resource>(object: &K) -> &str {
-    object.meta().resource_version.as_deref().unwrap_or_default()
-}
-
-/// The value of an annotation.
-pub fn annotation<'a, K: Resource>(object: &'a K, key: &str) -> Option<&'a str> {
-    object.meta().annotations.as_ref()?.get(key).map(String::as_str)
-}
-
-/// The managers that own a field of an object, by its path in `managedFields`, e.g.
-/// `["f:spec", "f:source"]`.
-pub fn field_managers<'a, K: Resource>(object: &'a K, path: &[&str]) -> Vec<&'a str> {
-    let entries = object.meta().managed_fields.as_deref().unwrap_or_default();
-    let owns = |fields: &Value| {
-        let mut at = fields;
-        for part in path {
-            match at.get(part) {
-                Some(next) => at = next,
-                None => return false,
-            }
-        }
-        true
-    };
-    entries
-        .iter()
-        .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| owns(&fields.0)))
-        .filter_map(|entry| entry.manager.as_deref())
-        .collect()
 }

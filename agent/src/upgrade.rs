@@ -6,9 +6,11 @@
 //! come; calling it more often changes nothing.
 
 mod advance;
+mod end;
 mod prepare;
 pub mod replan;
 mod report;
+mod show;
 mod status;
 
 use std::{
@@ -42,6 +44,9 @@ use crate::{
     metrics::Metrics,
     mirror::{Mirror, NamespaceMirror},
 };
+
+/// From a write that did not go through to the next try.
+const RETRY: SignedDuration = SignedDuration::from_secs(1);
 
 /// How the executor behaves; all of it in the clock's time.
 #[derive(Debug, Clone)]
@@ -414,6 +419,11 @@ impl Default for Settings {
 /// Whether an upgrade may touch the cluster.
 fn may_start(upgrade: &ClusterUpgrade) -> bool {
     upgrade.spec.stage == UpgradeStage::Rollout
+}
+
+/// The namespaces of a plan's steps from `from` on.
+fn namespaces(plan: &Plan, from: usize) -> BTreeSet<&str> {
+    plan.steps.iter().skip(from).map(|step| step.namespace.as_str()).collect()
 }
 
 /// A duration in the clock's time.

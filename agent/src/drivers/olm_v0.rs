@@ -14,6 +14,7 @@ mod explain;
 pub mod failure;
 mod follow;
 pub mod observe;
+mod view;
 
 #[cfg(test)]
 mod tests;

@@ -4,19 +4,16 @@ use kube::ResourceExt as _;
 use tracing::warn;
 use wavelift_api::{
     ClusterUpgrade, ClusterUpgradeStatus,
-    cluster_upgrade::{
-        ClusterStateName, FailureStatus, OperatorConditionStatus, StepStateName, UpgradeControl,
-    },
-    convert::cut,
-    labels,
-    shared::{AfterUpgrade, InsightStatus},
+    cluster_upgrade::{StepStateName, UpgradeControl},
 };
 use wavelift_core::plan::{Plan, Step};
 
-use super::{Executor, Running, Seen, Wake, fence, plan_of, replan, status};
+use super::{
+    Executor, RETRY, Running, Seen, Wake, fence, namespaces, plan_of, replan, show::show, status,
+};
 use crate::{
     drivers::olm_v0::{
-        Action, Decision, Failure, Observed, Reason, Waiting,
+        Action, Failure, Reason,
         apply::{self, Applied, Target},
         decide,
         decide::later,
@@ -29,9 +26,6 @@ use crate::{
 
 /// How many actions one pass takes before it lets others have a turn.
 const ACTIONS_MAX: usize = 8;
-/// How many conditions of operators are relayed, and how many insights.
-const RELAYED_MAX: usize = 64;
-const INSIGHTS_MAX: usize = 20;
 
 /// A step in its plan.
 #[derive(Clone, Copy)]
@@ -237,7 +231,8 @@ impl Executor {
         let observed = observe::observe(place.step, seen.mirror, watched, &global);
         let decision = decide(place.step, &observed, memory, rules, now);
         *memory = decision.memory.clone();
-        show(&decision, &observed, place, next);
+        let of = place.plan.steps.len();
+        show(&decision, &observed, (place.index, of), next);
         self.progress(upgrade, place.index, decision.percent);
         match &decision.action {
             Action::Wait(_) => Turn::Rest(Wake(decision.wake_at)),
@@ -301,100 +296,8 @@ impl Executor {
         let (_, watched) = running.watched.as_ref()?;
         watched.is_settled().then_some(watched)
     }
-
-    async fn end_succeeded(
-        &mut self,
-        upgrade: &ClusterUpgrade,
-        mut next: ClusterUpgradeStatus,
-        plan: &Plan,
-        seen: Seen<'_>,
-    ) -> Result<Wake, journal::Error> {
-        self.succeed(&mut next, "at the target");
-        self.end(upgrade, next, Some(plan), seen).await
-    }
-
-    async fn end_failed(
-        &mut self,
-        upgrade: &ClusterUpgrade,
-        mut next: ClusterUpgradeStatus,
-        at: Option<(usize, &Plan)>,
-        failure: Failure,
-        seen: Seen<'_>,
-    ) -> Result<Wake, journal::Error> {
-        let now = self.clock.now();
-        let plan = at.map(|(_, plan)| plan);
-        if let Some((index, _)) = at
-            && let Some(step) = next.steps.get_mut(index)
-        {
-            step.state = StepStateName::Failed;
-            step.message = Some(cut(&failure.message, 2048));
-            step.completion_time = Some(now);
-        }
-        next.state = Some(match failure.kind {
-            wavelift_core::campaign::Failure::Failed => ClusterStateName::Failed,
-            wavelift_core::campaign::Failure::Stalled => ClusterStateName::Stalled,
-        });
-        next.message = Some(failure.message.clone());
-        next.completion_time = Some(now);
-        next.failure = Some(FailureStatus {
-            kind: failure.kind.into(),
-            reason: failure.reason.to_string(),
-            message: cut(&failure.message, 2048),
-            remediation: failure.reason.remediation().to_owned(),
-            step: at.and_then(|(index, _)| i32::try_from(index).ok()),
-        });
-        self.end(upgrade, next, plan, seen).await
-    }
-
-    /// Gives approvals back if that is wanted, then writes the last word.
-    async fn end(
-        &mut self,
-        upgrade: &ClusterUpgrade,
-        next: ClusterUpgradeStatus,
-        plan: Option<&Plan>,
-        seen: Seen<'_>,
-    ) -> Result<Wake, journal::Error> {
-        if upgrade.spec.after_upgrade == AfterUpgrade::Restore
-            && let Some(plan) = plan
-            && !self.restore(upgrade, plan, seen.mirror).await
-        {
-            return Ok(Wake::at(later(self.clock.now(), RETRY)));
-        }
-        if self.write(upgrade, next, seen.mirror).await?.is_some() {
-            self.running = None;
-            self.metrics.in_progress(None);
-        }
-        // Whoever waits may start now.
-        Ok(Wake::at(self.clock.now()))
-    }
-
-    /// True when everything that was held in this upgrade's name is given back, or cannot be.
-    async fn restore(&self, upgrade: &ClusterUpgrade, plan: &Plan, mirror: &Mirror) -> bool {
-        let holder = format!("{}/{}", self.journal.namespace(), upgrade.name_any());
-        let mut is_complete = true;
-        for namespace in namespaces(plan, 0) {
-            for subscription in mirror.subscriptions.of(namespace) {
-                if objects::annotation(&*subscription, labels::HELD_BY) != Some(holder.as_str()) {
-                    continue;
-                }
-                let target =
-                    Target { client: &self.client, mirror, namespace, holder: holder.as_str() };
-                match apply::restore(&subscription, target).await {
-                    Applied::Done => {}
-                    Applied::Stale => is_complete = false,
-                    Applied::Refused(why) => {
-                        let subscription = objects::name(&*subscription);
-                        warn!(subscription, why, "approval cannot be given back");
-                    }
-                }
-            }
-        }
-        is_complete
-    }
 }
 
-/// From a write that did not go through to the next try.
-const RETRY: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 /// After so many refusals the time to the next try does not double any more.
 const REFUSALS_MAX: u32 = 6;
 
@@ -423,55 +326,4 @@ fn elsewhere(place: Place<'_>, mirror: &Mirror) -> Vec<decide::Hold> {
     let here = place.step.namespace.as_str();
     let others = namespaces(place.plan, place.index).into_iter().filter(|name| *name != here);
     others.flat_map(|name| to_hold(&mirror.subscriptions.of(name))).collect()
-}
-
-fn namespaces(plan: &Plan, from: usize) -> std::collections::BTreeSet<&str> {
-    plan.steps.iter().skip(from).map(|step| step.namespace.as_str()).collect()
-}
-
-/// Puts a decision into the status.
-fn show(
-    decision: &Decision,
-    observed: &Observed,
-    place: Place<'_>,
-    next: &mut ClusterUpgradeStatus,
-) {
-    let (index, of) = (place.index, place.plan.steps.len());
-    let is_verifying = matches!(decision.action, Action::Wait(Waiting::Stability));
-    if next.state != Some(ClusterStateName::Verifying) {
-        next.state = Some(if is_verifying && index + 1 == of {
-            ClusterStateName::Verifying
-        } else {
-            ClusterStateName::Upgrading
-        });
-    }
-    next.message = Some(if of == 1 {
-        decision.message.clone()
-    } else {
-        format!("step {} of {of}: {}", index + 1, decision.message)
-    });
-    if let Some(step) = next.steps.get_mut(index) {
-        step.percent = i32::from(decision.percent);
-        step.message = Some(cut(&decision.message, 2048));
-        if let Some(name) = &decision.install_plan {
-            step.install_plan = Some(name.clone());
-        }
-    }
-    next.insights = decision.insights.iter().take(INSIGHTS_MAX).map(InsightStatus::from).collect();
-    next.operator_conditions = relayed(observed);
-}
-
-/// What the operators of the namespace say of themselves, as it is.
-fn relayed(observed: &Observed) -> Vec<OperatorConditionStatus> {
-    let all = observed.operator_conditions.iter().flat_map(|condition| {
-        let csv = objects::name(&**condition).to_owned();
-        condition.status.conditions.iter().map(move |said| OperatorConditionStatus {
-            csv: csv.clone(),
-            kind: cut(&said.kind, 316),
-            status: cut(&said.status, 16),
-            reason: cut(&said.reason, 1024),
-            message: cut(&said.message, 2048),
-        })
-    });
-    all.take(RELAYED_MAX).collect()
 }

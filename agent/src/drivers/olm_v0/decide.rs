@@ -1,9 +1,6 @@
 //! From a step, what is observed and what is remembered to one action.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use wavelift_api::labels;
@@ -18,8 +15,9 @@ use super::{
     failure::{Failure, Reason},
     follow,
     observe::Observed,
+    view::{Position, View, csv_set, is_running, offered},
 };
-use crate::objects::{self, Csv, InstallPlan, Subscription};
+use crate::objects::{self, InstallPlan, Subscription};
 
 /// How long things may take, all of it in the clock's time, and how often they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,22 +178,6 @@ pub(super) struct Verdict {
     pub(super) message: String,
     pub(super) install_plan: Option<String>,
     pub(super) wake_at: Option<Timestamp>,
-}
-
-/// Where a step stands.
-#[derive(Debug, Clone, Copy)]
-enum Position<'a> {
-    /// Before its approval.
-    Ahead,
-    /// After it, with the InstallPlan unless that is gone already.
-    UnderWay(Option<&'a InstallPlan>),
-}
-
-/// A step beside what is observed of it.
-#[derive(Debug)]
-pub(super) struct View<'a> {
-    pub(super) step: &'a Step,
-    pub(super) observed: &'a Observed,
 }
 
 /// Decides what a step needs now.
@@ -385,115 +367,6 @@ fn foreign(view: &View<'_>, plan: &InstallPlan) -> Verdict {
         view.wanted(),
     );
     Verdict::fail(Milestone::Held, Failure::failed(Reason::ForeignInstallPlan, message))
-}
-
-// === impl View ===
-
-impl<'a> View<'a> {
-    /// Whether the step is past its approval, and by which InstallPlan.
-    fn position(&self) -> Position<'a> {
-        let approved =
-            |plan: &&InstallPlan| plan.spec.approved && csv_set(plan) == self.step.csv_names();
-        let referenced = self.referenced();
-        if let Some(plan) = referenced.filter(approved) {
-            return Position::UnderWay(Some(plan));
-        }
-        // A fresh plan with the step's set counts more than what an old one of the same set did.
-        let is_fresh =
-            |plan: &InstallPlan| !plan.spec.approved && csv_set(plan) == self.step.csv_names();
-        let newest = self
-            .observed
-            .plans
-            .iter()
-            .map(|plan| &**plan)
-            .filter(approved)
-            .max_by_key(|plan| plan.spec.generation);
-        let has_all = self.step.moves.iter().all(|item| self.new_csv(item.to.as_str()).is_some());
-        match newest {
-            Some(plan) if has_all || is_running(plan) => Position::UnderWay(Some(plan)),
-            Some(plan) if !referenced.is_some_and(is_fresh) => Position::UnderWay(Some(plan)),
-            None if has_all => Position::UnderWay(None),
-            Some(_) | None => Position::Ahead,
-        }
-    }
-
-    /// A CSV that the step makes, unless it is on its way out.
-    pub(super) fn new_csv(&self, name: &str) -> Option<&'a Csv> {
-        self.observed.csv(name).filter(|csv| csv.metadata.deletion_timestamp.is_none())
-    }
-
-    /// The step's CSVs that are there.
-    pub(super) fn new_csvs(&self) -> impl Iterator<Item = &'a Csv> {
-        self.step.moves.iter().filter_map(|item| self.new_csv(item.to.as_str()))
-    }
-
-    /// The CSVs that the step replaces and that are still there.
-    pub(super) fn old_csvs(&self) -> impl Iterator<Item = &'a Csv> {
-        let from = self.step.moves.iter().filter_map(|item| item.from.as_ref());
-        from.filter_map(|name| self.observed.csv(name.as_str()))
-    }
-
-    /// The Subscriptions whose operators the step moves.
-    pub(super) fn subscriptions(&self) -> impl Iterator<Item = &'a Subscription> {
-        let packages: BTreeSet<&str> =
-            self.step.moves.iter().map(|item| item.package.as_str()).collect();
-        let all = self.observed.subscriptions.iter().map(|subscription| &**subscription);
-        all.filter(move |subscription| packages.contains(subscription.spec.name.as_str()))
-    }
-
-    /// The one InstallPlan that all Subscriptions of the step refer to.
-    pub(super) fn referenced(&self) -> Option<&'a InstallPlan> {
-        let name =
-            |s: &'a Subscription| s.status.install_plan_ref.as_ref().map(|r| r.name.as_str());
-        let names: BTreeSet<Option<&str>> = self.subscriptions().map(name).collect();
-        let mut names = names.into_iter();
-        match (names.next(), names.next()) {
-            (Some(Some(name)), None) => self.observed.plan(name),
-            (Some(Some(_)), Some(_)) | (Some(None) | None, _) => None,
-        }
-    }
-
-    /// A plan that waits for approval, that nothing refers to any more, and that is older than
-    /// `plan`.
-    fn superseded(&self, plan: &InstallPlan) -> Option<&'a InstallPlan> {
-        let referenced: BTreeSet<&str> = self
-            .observed
-            .subscriptions
-            .iter()
-            .filter_map(|s| s.status.install_plan_ref.as_ref().map(|r| r.name.as_str()))
-            .collect();
-        self.observed.plans.iter().map(|other| &**other).find(|other| {
-            !referenced.contains(objects::name(*other))
-                && !other.spec.approved
-                && other.status.phase == "RequiresApproval"
-                && other.spec.generation < plan.spec.generation
-        })
-    }
-
-    /// The step's set, for people.
-    pub(super) fn wanted(&self) -> String {
-        set(&self.step.csv_names())
-    }
-}
-
-/// A plan's set, for people.
-pub(super) fn offered(plan: &InstallPlan) -> String {
-    set(&csv_set(plan))
-}
-
-fn set(names: &BTreeSet<&str>) -> String {
-    let names: Vec<&str> = names.iter().copied().collect();
-    format!("[{}]", names.join(", "))
-}
-
-/// The CSVs that a plan makes.
-pub(super) fn csv_set(plan: &InstallPlan) -> BTreeSet<&str> {
-    plan.spec.cluster_service_version_names.iter().map(String::as_str).collect()
-}
-
-/// True until OLM is through with a plan, or has given it up.
-fn is_running(plan: &InstallPlan) -> bool {
-    !matches!(plan.status.phase.as_str(), "Complete" | "Failed")
 }
 
 /// `after` past `at`.

@@ -4,8 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use wavelift_core::insight::{Impact, Insight, Level};
 
 use super::{
-    decide::{Memory, Rules, View, csv_set, offered},
+    decide::{Memory, Rules},
     failure::{Failure, Reason},
+    view::{View, csv_set, offered},
 };
 use crate::objects::{self, Csv, InstallPlan, OlmCondition};
 

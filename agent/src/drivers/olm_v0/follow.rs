@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use wavelift_core::progress::Milestone;
 
 use super::{
-    decide::{Action, Memory, Rules, Verdict, View, Waiting, later},
+    decide::{Action, Memory, Rules, Verdict, Waiting, later},
     explain,
     failure::{Failure, Reason},
+    view::View,
 };
 use crate::objects::{self, InstallPlan};
 

@@ -1,0 +1,116 @@
+//! The end of an upgrade: approvals given back, the last word written.
+
+use kube::ResourceExt as _;
+use tracing::warn;
+use wavelift_api::{
+    ClusterUpgrade, ClusterUpgradeStatus,
+    cluster_upgrade::{ClusterStateName, FailureStatus, StepStateName},
+    convert::cut,
+    labels,
+    shared::AfterUpgrade,
+};
+use wavelift_core::{campaign, plan::Plan};
+
+use super::{Executor, RETRY, Seen, Wake, namespaces};
+use crate::{
+    drivers::olm_v0::{
+        Failure,
+        apply::{self, Applied, Target},
+        decide::later,
+    },
+    journal,
+    mirror::Mirror,
+    objects,
+};
+
+impl Executor {
+    pub(super) async fn end_succeeded(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        mut next: ClusterUpgradeStatus,
+        plan: &Plan,
+        seen: Seen<'_>,
+    ) -> Result<Wake, journal::Error> {
+        self.succeed(&mut next, "at the target");
+        self.end(upgrade, next, Some(plan), seen).await
+    }
+
+    pub(super) async fn end_failed(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        mut next: ClusterUpgradeStatus,
+        at: Option<(usize, &Plan)>,
+        failure: Failure,
+        seen: Seen<'_>,
+    ) -> Result<Wake, journal::Error> {
+        let now = self.clock.now();
+        let plan = at.map(|(_, plan)| plan);
+        if let Some((index, _)) = at
+            && let Some(step) = next.steps.get_mut(index)
+        {
+            step.state = StepStateName::Failed;
+            step.message = Some(cut(&failure.message, 2048));
+            step.completion_time = Some(now);
+        }
+        next.state = Some(match failure.kind {
+            campaign::Failure::Failed => ClusterStateName::Failed,
+            campaign::Failure::Stalled => ClusterStateName::Stalled,
+        });
+        next.message = Some(failure.message.clone());
+        next.completion_time = Some(now);
+        next.failure = Some(FailureStatus {
+            kind: failure.kind.into(),
+            reason: failure.reason.to_string(),
+            message: cut(&failure.message, 2048),
+            remediation: failure.reason.remediation().to_owned(),
+            step: at.and_then(|(index, _)| i32::try_from(index).ok()),
+        });
+        self.end(upgrade, next, plan, seen).await
+    }
+
+    /// Gives approvals back if that is wanted, then writes the last word.
+    pub(super) async fn end(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        next: ClusterUpgradeStatus,
+        plan: Option<&Plan>,
+        seen: Seen<'_>,
+    ) -> Result<Wake, journal::Error> {
+        if upgrade.spec.after_upgrade == AfterUpgrade::Restore
+            && let Some(plan) = plan
+            && !self.restore(upgrade, plan, seen.mirror).await
+        {
+            return Ok(Wake::at(later(self.clock.now(), RETRY)));
+        }
+        if self.write(upgrade, next, seen.mirror).await?.is_some() {
+            self.running = None;
+            self.metrics.in_progress(None);
+        }
+        // Whoever waits may start now.
+        Ok(Wake::at(self.clock.now()))
+    }
+
+    /// True when everything that was held in this upgrade's name is given back, or cannot be.
+    async fn restore(&self, upgrade: &ClusterUpgrade, plan: &Plan, mirror: &Mirror) -> bool {
+        let holder = format!("{}/{}", self.journal.namespace(), upgrade.name_any());
+        let mut is_complete = true;
+        for namespace in namespaces(plan, 0) {
+            for subscription in mirror.subscriptions.of(namespace) {
+                if objects::annotation(&*subscription, labels::HELD_BY) != Some(holder.as_str()) {
+                    continue;
+                }
+                let target =
+                    Target { client: &self.client, mirror, namespace, holder: holder.as_str() };
+                match apply::restore(&subscription, target).await {
+                    Applied::Done => {}
+                    Applied::Stale => is_complete = false,
+                    Applied::Refused(why) => {
+                        let subscription = objects::name(&*subscription);
+                        warn!(subscription, why, "approval cannot be given back");
+                    }
+                }
+            }
+        }
+        is_complete
+    }
+}

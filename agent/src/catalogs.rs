@@ -40,7 +40,8 @@ pub enum Error {
 #[derive(Debug, Default)]
 pub struct Files {
     paths: BTreeMap<CatalogKey, PathBuf>,
-    read: Mutex<BTreeMap<CatalogKey, Result<Arc<Catalog>, Error>>>,
+    /// What could be read; what could not is tried again.
+    read: Mutex<BTreeMap<CatalogKey, Arc<Catalog>>>,
 }
 
 /// Catalogs in memory, shared with whoever fills it: the simulator and the demo.
@@ -70,14 +71,16 @@ impl Files {
     async fn load(&self, key: &CatalogKey) -> Result<Arc<Catalog>, Error> {
         let path = self.paths.get(key).ok_or_else(|| Error::NotKnown(key.clone()))?.clone();
         if let Some(known) = self.read.lock().get(key) {
-            return known.clone();
+            return Ok(Arc::clone(known));
         }
         let named = key.clone();
         let read = tokio::task::spawn_blocking(move || load(&named, &path)).await;
         let read = read.unwrap_or_else(|error| {
             Err(Error::Unreadable { key: key.clone(), why: error.to_string() })
         });
-        self.read.lock().insert(key.clone(), read.clone());
+        if let Ok(catalog) = &read {
+            self.read.lock().insert(key.clone(), Arc::clone(catalog));
+        }
         read
     }
 }
@@ -150,6 +153,26 @@ mod tests {
         for bad in ["own=/x", "a/b", "/b=/x", "a/=/x", "a/b="] {
             assert!(parse_flag(bad).is_err(), "`{bad}` was taken");
         }
+    }
+
+    #[tokio::test]
+    async fn a_catalog_is_read_once_and_one_that_cannot_be_read_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("catalog.json");
+        let key = CatalogKey { name: "own".to_owned(), namespace: "market".to_owned() };
+        let files = Files::new([(key.clone(), path.clone())]);
+        assert_eq!(files.read(&key).await.unwrap_err().kind(), "unreadable");
+        let blobs = r#"{"schema": "olm.package", "name": "oak", "defaultChannel": "stable"}
+            {"schema": "olm.channel", "package": "oak", "name": "stable",
+                "entries": [{"name": "oak.v1.0.0"}]}
+            {"schema": "olm.bundle", "package": "oak", "name": "oak.v1.0.0", "image": "oak:1",
+                "properties": [{"type": "olm.package",
+                    "value": {"packageName": "oak", "version": "1.0.0"}}]}"#;
+        std::fs::write(&path, blobs).unwrap();
+        let catalog = files.read(&key).await.unwrap();
+        assert!(catalog.bundle("oak", "oak.v1.0.0").is_some());
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(files.read(&key).await.unwrap().digest(), catalog.digest());
     }
 
     #[tokio::test]

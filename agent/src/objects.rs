@@ -1,6 +1,6 @@
 //! The objects of others that the agent reads, cut down to the fields it uses.
 //!
-//! What is not listed here is never kept: an InstallPlan without its manifests is a few hundred
+//! Fields are named and mean what they do in the API. What is not listed here is never kept: an InstallPlan without its manifests is a few hundred
 //! bytes instead of a few hundred thousand.
 
 mod fields;

@@ -1,6 +1,6 @@
 //! OLM v0: one step is one InstallPlan of one namespace.
 //!
-//! [`decide`] is pure: from the step, what is observed and what is remembered to one action. It is
+//! [`decide()`] is pure: from the step, what is observed and what is remembered to one action. It is
 //! asked again after every change, so nothing is lost when the agent is killed: the next one
 //! observes the same cluster and comes to the same action. Effects are in [`apply`] alone.
 //!

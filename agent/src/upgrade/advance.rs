@@ -176,6 +176,10 @@ impl Executor {
         match upgrade.spec.control {
             UpgradeControl::Running => Ok(None),
             UpgradeControl::Frozen => {
+                if let Some(running) = &mut self.running {
+                    // Nobody waits while it is frozen.
+                    running.memory.since = None;
+                }
                 let of = plan.steps.len();
                 next.message = Some(format!("frozen before step {} of {of}", index + 1));
                 status::totals(next);
@@ -301,11 +305,11 @@ impl Executor {
 /// After so many refusals the time to the next try does not double any more.
 const REFUSALS_MAX: u32 = 6;
 
-/// What a restarted agent still knows of a step.
+/// What a restarted agent still knows of a step. Its patience begins anew: how long nobody was
+/// there to look is no fault of the cluster.
 fn remembered(status: &ClusterUpgradeStatus, index: usize) -> decide::Memory {
     let step = status.steps.get(index);
     decide::Memory {
-        since: step.and_then(|step| step.start_time),
         percent: step.and_then(|step| u8::try_from(step.percent).ok()).unwrap_or(0),
         ..decide::Memory::default()
     }

@@ -2,4 +2,10 @@
 
 // Under `cfg(test)` so that clippy knows these are tests and lets them unwrap.
 #[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod kill;
+#[cfg(test)]
+mod leader;
+#[cfg(test)]
 mod tidy;

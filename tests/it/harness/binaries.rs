@@ -1,0 +1,67 @@
+//! Where the programs are, built once a test run so that no stale one is tested.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+
+/// A folder with the programs, for a test that runs where nothing can be built.
+const PROGRAMS: &str = "WAVELIFT_PROGRAMS";
+
+static BUILT: OnceLock<Result<Programs, String>> = OnceLock::new();
+
+/// The programs under test.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    /// `wavelift-hub`.
+    pub(crate) hub: PathBuf,
+    /// `wavelift-agent`.
+    pub(crate) agent: PathBuf,
+}
+
+/// The programs of the profile that this test was built with. The first call takes its time.
+pub(crate) fn programs() -> Result<Programs> {
+    let built = BUILT.get_or_init(|| find().map_err(|error| format!("{error:#}")));
+    built.clone().map_err(|error| anyhow!(error))
+}
+
+fn find() -> Result<Programs> {
+    let dir = match std::env::var_os(PROGRAMS) {
+        Some(dir) => PathBuf::from(dir),
+        None => build()?,
+    };
+    let programs = Programs { hub: dir.join("wavelift-hub"), agent: dir.join("wavelift-agent") };
+    for path in [&programs.hub, &programs.agent] {
+        ensure!(path.is_file(), "there is no {}", path.display());
+    }
+    Ok(programs)
+}
+
+fn build() -> Result<PathBuf> {
+    // target/<profile>/deps/<this test>
+    let here = std::env::current_exe().context("where is this test?")?;
+    let dir = here.ancestors().nth(2).context("a test lies two folders deep")?.to_path_buf();
+    let profile = dir.file_name().and_then(|name| name.to_str()).unwrap_or("debug").to_owned();
+    let target = dir.parent().context("a profile lies in the target folder")?;
+    run_cargo(target, if profile == "debug" { "dev" } else { &profile })?;
+    Ok(dir)
+}
+
+fn run_cargo(target: &Path, profile: &str) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--quiet", "--bins", "--profile", profile])
+        // This crate too: with it the dependencies have the features they were tested with.
+        .args(["-p", "wavelift-tests", "-p", "wavelift-hub", "-p", "wavelift-agent"])
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(wavelift_runtime::testing::workspace_root())
+        .output()
+        .context("cannot run cargo")?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo cannot build the programs under test:\n{told}");
+    Ok(())
+}

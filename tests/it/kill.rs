@@ -1,0 +1,203 @@
+//! Hub and agent, killed at any moment, lose nothing and do nothing twice.
+//!
+//! Each run kills one process once, with SIGKILL, right before or right after its n-th write to its
+//! API server or the n-th TLS record between it and the other side, and starts it again at once.
+//! What is hit follows from the run's number. Then everything must be as if nothing had been.
+
+mod agent;
+mod gone;
+mod hub;
+
+use std::{
+    io::{self, Write as _},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use tokio::sync::watch;
+use wavelift_sim::apiserver::{
+    Action, ApiServer, Fault, FaultId, Matcher, Request, Times, Verbs, Verdict,
+};
+
+use crate::harness::{
+    child::Child,
+    router::{Meter, Moment},
+};
+
+/// How many runs each test makes; fewer while one works on something.
+const RUNS: &str = "WAVELIFT_KILL_RUNS";
+const RUNS_DEFAULT: u64 = 50;
+/// Runs at the same time: each waits for leases more than it works.
+const AT_ONCE: usize = 3;
+
+/// What a run counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    /// Mutating requests to the API server.
+    Writes,
+    /// TLS records of the link.
+    Records,
+}
+
+/// Where a run strikes.
+#[derive(Debug, Clone, Copy)]
+struct Aim {
+    counted: Counted,
+    moment: Moment,
+    n: u64,
+}
+
+/// How many there are of each in a run that nothing disturbs.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    writes: u64,
+    records: u64,
+}
+
+/// The process to be killed, and what it was doing.
+#[derive(Clone)]
+struct Victim {
+    child: Arc<Mutex<Option<Child>>>,
+    hit: watch::Sender<Option<String>>,
+}
+
+impl Aim {
+    /// All four kinds in turn, anywhere in what an undisturbed run has of them.
+    fn of(run: u64, size: Size) -> Self {
+        let (counted, moment) = match run % 4 {
+            0 => (Counted::Writes, Moment::Before),
+            1 => (Counted::Writes, Moment::After),
+            2 => (Counted::Records, Moment::Before),
+            _ => (Counted::Records, Moment::After),
+        };
+        let most = match counted {
+            Counted::Writes => size.writes,
+            Counted::Records => size.records,
+        };
+        let n = ChaCha8Rng::seed_from_u64(run).random_range(1..=most.max(1));
+        Self { counted, moment, n }
+    }
+
+    /// Sooner, for a run that had ended before.
+    fn sooner(self) -> Self {
+        Self { n: (self.n * 3 / 4).max(1), ..self }
+    }
+
+    fn arm(self, api: &ApiServer, meter: &Meter, victim: &Victim) {
+        let victim = victim.clone();
+        match self.counted {
+            Counted::Writes => arm_write(self, api, victim),
+            Counted::Records => {
+                meter.set(meter.seen() + self.n, self.moment, move |what| {
+                    victim.kill(&told(self.moment, &what));
+                });
+            }
+        }
+    }
+}
+
+fn arm_write(aim: Aim, api: &ApiServer, victim: Victim) {
+    let hook = Arc::new(move |request: &Request| {
+        victim.kill(&told(aim.moment, &format!("write {} {}", aim.n, named(request))));
+        Verdict::Drop
+    });
+    let action = match aim.moment {
+        Moment::Before => Action::Before(hook),
+        Moment::After => Action::After(hook),
+    };
+    api.faults().add(Fault { on: writes(), times: Times::nth(aim.n), action });
+}
+
+/// Every mutating request: nobody but the process in question sends any over HTTP.
+fn writes() -> Matcher {
+    Matcher { verbs: Verbs::Mutating, ..Matcher::default() }
+}
+
+/// Counts writes and does nothing about them.
+fn counting(api: &ApiServer) -> FaultId {
+    let times = Times { first: u64::MAX, count: 1 };
+    api.faults().add(Fault { on: writes(), times, action: Action::DropBefore })
+}
+
+fn told(moment: Moment, what: &str) -> String {
+    match moment {
+        Moment::Before => format!("killed before {what}"),
+        Moment::After => format!("killed after {what}"),
+    }
+}
+
+/// `Patch ClusterUpgrade/status prod-3/spring-0a1b2c3d`
+fn named(request: &Request) -> String {
+    let kind = request.gk.as_ref().map_or("", |gk| gk.kind());
+    let subresource = if request.subresource.is_empty() { "" } else { "/" };
+    let namespace = request.namespace.as_deref().unwrap_or_default();
+    let name = request.name.as_deref().unwrap_or_default();
+    let verb = request.verb;
+    format!("{verb:?} {kind}{subresource}{} {namespace}/{name}", request.subresource)
+}
+
+impl Victim {
+    fn new() -> Self {
+        Self { child: Arc::default(), hit: watch::Sender::new(None) }
+    }
+
+    /// Puts a process in place; whoever comes to kill meanwhile waits for it.
+    fn start(&self, start: impl FnOnce() -> Result<Child>) -> Result<()> {
+        let mut child = self.child.lock();
+        *child = Some(start()?);
+        Ok(())
+    }
+
+    fn kill(&self, what: &str) {
+        if let Some(child) = self.child.lock().as_mut() {
+            child.kill();
+        }
+        self.hit.send_replace(Some(what.to_owned()));
+    }
+
+    /// What it was doing, once it is dead.
+    async fn killed(&self) -> String {
+        let mut hit = self.hit.subscribe();
+        match hit.wait_for(Option::is_some).await {
+            Ok(hit) => hit.clone().unwrap_or_default(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Makes the runs, some at a time; each says what it hit.
+async fn runs<F>(who: &str, run: impl Fn(u64) -> F) -> Result<()>
+where
+    F: Future<Output = Result<String>>,
+{
+    let count = match std::env::var(RUNS) {
+        Ok(count) => count.parse().with_context(|| format!("{RUNS}={count} is no number"))?,
+        Err(_) => RUNS_DEFAULT,
+    };
+    let told = futures::stream::iter(1..=count)
+        .map(|number| {
+            let run = run(number);
+            async move {
+                let done = run.await;
+                let line = match &done {
+                    Ok(hit) => format!("{who}, run {number}: {hit}"),
+                    Err(error) => format!("{who}, run {number}: FAILED: {error:#}"),
+                };
+                // Past the test harness, which keeps the output of good tests to itself.
+                writeln!(io::stderr(), "{line}")?;
+                anyhow::Ok((line, done.is_ok()))
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect::<Vec<_>>()
+        .await;
+    let told = told.into_iter().collect::<Result<Vec<_>>>()?;
+    let failed: Vec<&str> =
+        told.iter().filter(|(_, is_good)| !is_good).map(|(line, _)| &**line).collect();
+    ensure!(failed.is_empty(), "{} of {count} runs failed:\n{}", failed.len(), failed.join("\n"));
+    Ok(())
+}

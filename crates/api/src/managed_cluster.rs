@@ -1,7 +1,5 @@
 //! The part of OCM's ManagedCluster that we read. We never install its CRD.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -53,9 +51,4 @@ pub struct ClusterClaim {
 pub struct ManagedClusterVersion {
     /// Kubernetes version.
     pub kubernetes: String,
-}
-
-/// Claims by name, for CEL and selectors.
-pub fn claims(status: &ManagedClusterStatus) -> BTreeMap<String, String> {
-    status.cluster_claims.iter().map(|claim| (claim.name.clone(), claim.value.clone())).collect()
 }

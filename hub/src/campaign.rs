@@ -182,6 +182,7 @@ impl Settings {
         let limits = &mut settings.limits;
         limits.check_timeout = limits.check_timeout.max(real(30.0));
         limits.preflight_fresh = limits.preflight_fresh.max(real(5.0));
+        limits.return_grace = limits.return_grace.max(real(5.0));
         settings
     }
 }

@@ -23,6 +23,9 @@ pub struct Limits {
     pub recheck_period: SignedDuration,
     /// How long an unanswered preflight is waited for before it is asked for again.
     pub check_timeout: SignedDuration,
+    /// How long a preview waits for an agent that is not there: after a change of leader all of
+    /// them are on their way back at first.
+    pub return_grace: SignedDuration,
 }
 
 /// What is to be done about one cluster.
@@ -78,6 +81,7 @@ impl Default for Limits {
             preflight_fresh: SignedDuration::from_mins(5),
             recheck_period: SignedDuration::from_mins(5),
             check_timeout: SignedDuration::from_mins(5),
+            return_grace: SignedDuration::from_secs(30),
         }
     }
 }
@@ -203,21 +207,41 @@ impl<'a> Pass<'a> {
     /// A cluster that is to be started as soon as nothing stands against it.
     fn candidate(&mut self, wave: &Wave, room: &mut Room, cluster: &Cluster) -> Decision {
         match self.campaign.stage {
-            Stage::Preview => Self::preview(cluster),
+            Stage::Preview => self.preview(cluster),
             Stage::Preflight => self.preflight(cluster),
             Stage::Rollout => self.rollout(wave, room, cluster),
         }
     }
 
-    fn preview(cluster: &Cluster) -> Decision {
-        if let Some(waiting) = unplanned(cluster) {
+    fn preview(&mut self, cluster: &Cluster) -> Decision {
+        if let Some(waiting) = self.unplanned(cluster) {
             return Decision::Wait(waiting);
         }
         Decision::Wait(WaitingOn::Stage { stage: Stage::Preview })
     }
 
+    /// What keeps a cluster from having a plan, when something does.
+    fn unplanned(&mut self, cluster: &Cluster) -> Option<WaitingOn> {
+        let PlanFact::Unknown { missing } = &cluster.plan else { return None };
+        if let Link::Silent { since } = cluster.link
+            && !self.may_return(since)
+        {
+            return Some(WaitingOn::Agent { since, skip_at: None });
+        }
+        Some(WaitingOn::Inventory { missing: missing.clone() })
+    }
+
+    /// True as long as an agent that is silent since then may be on its way back.
+    fn may_return(&mut self, since: Timestamp) -> bool {
+        let gone_at = since.checked_add(self.limits.return_grace).unwrap_or(Timestamp::MAX);
+        if gone_at > self.now {
+            self.wake(gone_at);
+        }
+        gone_at > self.now
+    }
+
     fn preflight(&mut self, cluster: &Cluster) -> Decision {
-        if let Some(waiting) = unplanned(cluster) {
+        if let Some(waiting) = self.unplanned(cluster) {
             return Decision::Wait(waiting);
         }
         match self.check(cluster, Freshness::Any) {
@@ -352,6 +376,9 @@ impl<'a> Pass<'a> {
         if let Link::Silent { since } = cluster.link {
             return match (&cluster.preflight, freshness) {
                 (PreflightFact::Clear { .. }, Freshness::Any) => Checked::Clear,
+                (_, Freshness::Any) if self.may_return(since) => {
+                    Checked::Other(Decision::Wait(WaitingOn::Preflight))
+                }
                 _ => Checked::Other(Decision::Wait(WaitingOn::Agent { since, skip_at: None })),
             };
         }
@@ -396,25 +423,6 @@ impl<'a> Pass<'a> {
         let counts = report::counts(self.clusters, &self.decisions);
         let phase = report::phase(self.campaign, self.clusters, &self.decisions, halted);
         Decisions { clusters: self.decisions, waves, counts, phase, wake_at: self.wake_at }
-    }
-}
-
-/// What keeps a cluster from having a plan, when something does.
-fn unplanned(cluster: &Cluster) -> Option<WaitingOn> {
-    match (&cluster.plan, cluster.link) {
-        (PlanFact::Unknown { .. }, Link::Silent { since }) => {
-            Some(WaitingOn::Agent { since, skip_at: None })
-        }
-        (PlanFact::Unknown { missing }, Link::Connected) => {
-            Some(WaitingOn::Inventory { missing: missing.clone() })
-        }
-        (
-            PlanFact::AtTarget
-            | PlanFact::NoPath { .. }
-            | PlanFact::Planned
-            | PlanFact::NotConsented,
-            _,
-        ) => None,
     }
 }
 

@@ -258,6 +258,34 @@ fn every_reason_to_wait_is_told() {
 }
 
 #[test]
+fn preview_and_preflight_wait_for_agents_that_may_be_on_their_way_back() {
+    let mut campaign = campaign(&[("w", &["a", "b"], 1, 0)]);
+    let missing = "its agent".to_owned();
+    let gone = |since| Cluster {
+        plan: PlanFact::Unknown { missing: missing.clone() },
+        link: Link::Silent { since: at(since) },
+        ..ready()
+    };
+    let phase = |campaign: &Campaign, b: Cluster| {
+        let decisions = run(campaign, &[("a", ready()), ("b", b)]);
+        (decisions.phase, decisions.wake_at)
+    };
+    campaign.stage = Stage::Preview;
+    assert_eq!(phase(&campaign, gone(71)), (Phase::Planning, Some(at(101))));
+    assert_eq!(phase(&campaign, gone(70)), (Phase::Previewed, None));
+    campaign.stage = Stage::Preflight;
+    assert_eq!(phase(&campaign, gone(71)), (Phase::Preflighting, Some(at(101))));
+    assert_eq!(phase(&campaign, gone(70)), (Phase::Preflighted, None));
+    let unchecked = |since| Cluster {
+        link: Link::Silent { since: at(since) },
+        preflight: PreflightFact::None,
+        ..ready()
+    };
+    assert_eq!(phase(&campaign, unchecked(71)), (Phase::Preflighting, Some(at(101))));
+    assert_eq!(phase(&campaign, unchecked(70)), (Phase::Preflighted, None));
+}
+
+#[test]
 fn stage_preflight_checks_everywhere_and_starts_nothing() {
     let mut campaign = campaign(&[("one", &["a"], 1, 0), ("two", &["b", "c"], 1, 0)]);
     campaign.stage = Stage::Preflight;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use wavelift_api::{ClusterUpgrade, FleetUpgrade};
 use wavelift_catalog::{Catalog, Fbc, Limits};
 use wavelift_core::{
+    campaign::Limits as Bounds,
     fence::{Fence, Revision, Term},
     ids::ClusterName,
     inventory::{CatalogSource, Csv, Inventory, NamespaceInventory, Subscription},
@@ -162,6 +163,7 @@ impl World {
             settings: Settings {
                 board_period: Duration::ZERO,
                 settling: Duration::ZERO,
+                limits: Bounds { return_grace: SignedDuration::ZERO, ..Bounds::default() },
                 sweep: Duration::from_millis(500),
                 ..Settings::default()
             },

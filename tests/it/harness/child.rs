@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -17,13 +17,12 @@ const TAIL_LINES: usize = 60;
 #[derive(Debug)]
 pub(crate) struct Child {
     process: std::process::Child,
-    log: PathBuf,
 }
 
 impl Child {
     /// Starts a program whose output goes to a file.
-    pub(crate) fn spawn(program: &Path, args: Vec<OsString>, log: PathBuf) -> Result<Self> {
-        let out = File::options().create(true).append(true).open(&log)?;
+    pub(crate) fn spawn(program: &Path, args: Vec<OsString>, log: &Path) -> Result<Self> {
+        let out = File::options().create(true).append(true).open(log)?;
         let process = Command::new(program)
             .args(args)
             .env_remove("KUBECONFIG")
@@ -32,7 +31,7 @@ impl Child {
             .stderr(out)
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        Ok(Self { process, log })
+        Ok(Self { process })
     }
 
     /// SIGKILL; it is gone when this returns.
@@ -61,11 +60,6 @@ impl Child {
     pub(crate) async fn end(&mut self) -> Result<std::process::ExitStatus> {
         self.signal("TERM")?;
         super::wait::polled("a process to end", || Ok(self.ended())).await
-    }
-
-    /// The end of what it wrote.
-    pub(crate) fn log_tail(&self) -> String {
-        tail(&self.log)
     }
 
     fn signal(&self, name: &str) -> Result<()> {

@@ -24,7 +24,9 @@ use wavelift_runtime::{
 };
 use wavelift_sim::apiserver::{ApiServer, Limits, Served, Store, gk, meta};
 
-use super::{binaries, blueprint::Blueprint, campaign, child::Child, router::Target, wait};
+use super::{
+    binaries, blueprint::Blueprint, campaign, child::Child, install_crds, router::Target, wait,
+};
 
 /// The hub's namespace.
 pub(crate) const NAMESPACE: &str = "wavelift";
@@ -39,7 +41,7 @@ const LIMITS: Limits =
 pub(crate) struct HubSide {
     /// The server.
     pub(crate) api: ApiServer,
-    served: Served,
+    _served: Served,
     authorities: Authorities,
     clock: Clock,
     dir: PathBuf,
@@ -50,8 +52,6 @@ pub(crate) struct HubSide {
 pub(crate) struct HubProcess {
     /// The process.
     pub(crate) child: Child,
-    /// Its name in the Lease.
-    pub(crate) identity: String,
     addresses: PathBuf,
 }
 
@@ -59,9 +59,7 @@ impl HubSide {
     /// A server with everything a hub needs, and a ManagedCluster for each blueprint.
     pub(crate) async fn start(clock: &Clock, fleet: &[Blueprint], dir: &Path) -> Result<Self> {
         let api = ApiServer::with_limits(clock.clone(), LIMITS);
-        for crd in wavelift_api::crds() {
-            api.install_crd(&serde_json::to_value(crd)?)?;
-        }
+        install_crds(&api)?;
         let store = api.store();
         store.create(&gk::NAMESPACE, json!({"metadata": {"name": NAMESPACE}}))?;
         for blueprint in fleet {
@@ -76,17 +74,12 @@ impl HubSide {
         let authorities = CaStore::new(api.client("harness"), NAMESPACE).load_or_create().await?;
         let served = api.serve(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         served.write_kubeconfig("hub", &dir.join("hub.kubeconfig"))?;
-        Ok(Self { api, served, authorities, clock: clock.clone(), dir: dir.to_path_buf() })
+        Ok(Self { api, _served: served, authorities, clock: clock.clone(), dir: dir.to_path_buf() })
     }
 
     /// The objects.
     pub(crate) fn store(&self) -> &Store {
         self.api.store()
-    }
-
-    /// Where the API server listens.
-    pub(crate) fn url(&self) -> String {
-        self.served.url()
     }
 
     /// Key and certificate of a cluster's agent.
@@ -131,8 +124,8 @@ impl HubSide {
         args.extend(["--addresses-file".into(), addresses.clone().into_os_string()]);
         args.extend(["--clock-origin".into(), self.clock.now().to_string().into()]);
         args.extend(["--clock-factor".into(), self.clock.factor().to_string().into()]);
-        let child = Child::spawn(&programs.hub, args, self.dir.join(format!("{identity}.log")))?;
-        Ok(HubProcess { child, identity: identity.to_owned(), addresses })
+        let child = Child::spawn(&programs.hub, args, &self.dir.join(format!("{identity}.log")))?;
+        Ok(HubProcess { child, addresses })
     }
 
     /// Starts a hub in this process, sends agents to it, and waits until it leads.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use wavelift_sim::apiserver::{AuditEffect, Batch, Change, ChangeKind, Changes, gk, meta};
+use wavelift_sim::apiserver::{AuditEffect, Batch, Change, ChangeKind, Changes, gk};
 
 use super::{
     blueprint::Content,
@@ -47,7 +47,7 @@ fn on_cluster(member: &mut Member) -> Result<()> {
     let mut ends = 0;
     for change in history(&mut member.changes)? {
         if change.gk == gk::CSV && change.event == ChangeKind::Added {
-            *made.entry(change.name.to_string()).or_default() += 1;
+            *made.entry(change.name.clone()).or_default() += 1;
         }
         let is_local = change.gk == gk::CLUSTER_UPGRADE && &*change.namespace == AGENT_NAMESPACE;
         if is_local && ended_now(&change) {
@@ -157,7 +157,96 @@ fn ended_now(change: &Change) -> bool {
     is_ended(&change.object) && !was
 }
 
-/// The name of an object, for messages.
-pub(crate) fn name(object: &Value) -> &str {
-    meta::name(object)
+mod tests {
+    use serde_json::json;
+    use wavelift_runtime::Clock;
+    use wavelift_sim::apiserver::{ApiServer, Store, Subresource};
+
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { concurrent: 2, failures: 1 };
+
+    /// A store with ClusterUpgrades that are not started, and what happens in it from then on.
+    fn mk_parts(clusters: &[&str]) -> (Store, Changes) {
+        let api = ApiServer::new(Clock::real());
+        super::super::install_crds(&api).unwrap();
+        let store = api.store().clone();
+        let changes = store.subscribe();
+        for cluster in clusters {
+            store.create(&gk::NAMESPACE, json!({"metadata": {"name": cluster}})).unwrap();
+            let part = json!({
+                "metadata": {"namespace": cluster, "name": "spring"},
+                "spec": {"origin": "Hub", "type": "Plan", "plan": {"steps": []}, "epoch": 1,
+                         "stage": "Preflight", "attempt": 0},
+            });
+            store.create(&gk::CLUSTER_UPGRADE, part).unwrap();
+        }
+        (store, changes)
+    }
+
+    fn start(store: &Store, cluster: &str) {
+        let spec = json!({"spec": {"stage": "Rollout"}});
+        patch(store, cluster, Subresource::Main, &spec);
+    }
+
+    fn say(store: &Store, cluster: &str, state: &str) {
+        let status = json!({"status": {"state": state}});
+        patch(store, cluster, Subresource::Status, &status);
+    }
+
+    fn patch(store: &Store, cluster: &str, part: Subresource, patch: &Value) {
+        store.patch_merge(&gk::CLUSTER_UPGRADE, Some(cluster), "spring", part, patch).unwrap();
+    }
+
+    fn judge(mut changes: Changes) -> Result<()> {
+        on_hub(&history(&mut changes)?, BOUNDS)
+    }
+
+    #[test]
+    fn a_campaign_within_its_bounds_is_good() {
+        let (store, changes) = mk_parts(&["a", "b", "c"]);
+        start(&store, "a");
+        start(&store, "b");
+        say(&store, "a", "Failed");
+        say(&store, "b", "Succeeded");
+        start(&store, "c");
+        say(&store, "c", "Failed");
+        judge(changes).unwrap();
+    }
+
+    #[test]
+    fn one_too_many_in_flight_is_seen() {
+        let (store, changes) = mk_parts(&["a", "b", "c"]);
+        for cluster in ["a", "b", "c"] {
+            start(&store, cluster);
+        }
+        assert!(judge(changes).unwrap_err().to_string().contains("3 in flight"));
+    }
+
+    #[test]
+    fn one_failure_too_many_is_seen() {
+        let (store, changes) = mk_parts(&["a", "b", "c"]);
+        for cluster in ["a", "b", "c"] {
+            start(&store, cluster);
+            say(&store, cluster, "Stalled");
+        }
+        assert!(judge(changes).unwrap_err().to_string().contains("3 failed"));
+    }
+
+    #[test]
+    fn a_second_start_of_the_same_attempt_is_seen() {
+        let (store, changes) = mk_parts(&["a"]);
+        start(&store, "a");
+        patch(&store, "a", Subresource::Main, &json!({"spec": {"epoch": 2}}));
+        assert!(judge(changes).unwrap_err().to_string().contains("started 2 times"));
+    }
+
+    #[test]
+    fn an_end_that_is_written_again_is_seen() {
+        let (store, changes) = mk_parts(&["a"]);
+        start(&store, "a");
+        say(&store, "a", "Succeeded");
+        say(&store, "a", "Upgrading");
+        assert!(judge(changes).unwrap_err().to_string().contains("its end was written again"));
+    }
 }

@@ -25,6 +25,7 @@ use super::{
     binaries,
     blueprint::{Blueprint, Content},
     child::Child,
+    install_crds,
 };
 
 /// The agent's namespace.
@@ -65,9 +66,7 @@ impl Member {
             builder = builder.operator(operator);
         }
         let sim = builder.build()?;
-        for crd in wavelift_api::crds() {
-            sim.api().install_crd(&serde_json::to_value(crd)?)?;
-        }
+        install_crds(sim.api())?;
         sim.store().create(&gk::NAMESPACE, json!({"metadata": {"name": AGENT_NAMESPACE}}))?;
         let behaviour = Behaviour::Available { after: Duration::from_secs(5) };
         sim.with_workload(|workload| workload.by_default(behaviour));
@@ -162,6 +161,6 @@ impl Member {
             ("--log-filter", "info".to_owned()),
         ];
         args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.into(), value.into()]));
-        Child::spawn(&programs.agent, args, dir.join(format!("agent-{name}.log")))
+        Child::spawn(&programs.agent, args, &dir.join(format!("agent-{name}.log")))
     }
 }

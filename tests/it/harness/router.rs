@@ -168,12 +168,11 @@ async fn pump(
     way: &str,
 ) -> io::Result<()> {
     let mut from = BufReader::new(from);
-    let mut record = Vec::new();
     loop {
-        record.resize(HEADER, 0);
+        let mut record = vec![0; HEADER];
         from.read_exact(&mut record).await?;
-        let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
-        record.resize(HEADER + length, 0);
+        let length = u16::from_be_bytes([record[3], record[4]]);
+        record.resize(HEADER + usize::from(length), 0);
         from.read_exact(&mut record[HEADER..]).await?;
         let trap = if record[0] == APPLICATION_DATA { meter.count() } else { None };
         let Some((number, moment, spring)) = trap else {

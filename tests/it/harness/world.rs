@@ -5,7 +5,10 @@ use std::{fs, path::Path, sync::Arc};
 use anyhow::Result;
 use jiff::Timestamp;
 use tempfile::TempDir;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
 use wavelift_agent::catalogs::Shared;
 use wavelift_catalog::engine::CatalogKey;
@@ -24,6 +27,10 @@ use super::{
 
 /// Set: the children's logs are kept, in the folder for temporary files.
 const KEEP: &str = "WAVELIFT_KEEP_LOGS";
+
+/// Fleets at the same time, over all tests: two cores carry no more in good time.
+const SEATS_MAX: usize = 3;
+static SEATS: Semaphore = Semaphore::const_new(SEATS_MAX);
 
 /// A fleet. Dropping it ends all of it.
 #[derive(Debug)]
@@ -44,11 +51,15 @@ pub(crate) struct World {
     tasks: JoinSet<()>,
     stop: CancellationToken,
     dir: TempDir,
+    /// Kept until the end.
+    #[expect(dead_code, reason = "held, not read")]
+    seat: SemaphorePermit<'static>,
 }
 
 impl World {
     /// Brings a fleet to life, without hub and agents.
     pub(crate) async fn start(fleet: &[Blueprint], factor: f64) -> Result<Self> {
+        let seat = SEATS.acquire().await?;
         tls::install_crypto();
         // Before time begins to run.
         tokio::task::spawn_blocking(binaries::programs).await??;
@@ -72,7 +83,7 @@ impl World {
             routers.push(Router::start(&target, &meter).await?);
         }
         let (tasks, stop) = (JoinSet::new(), CancellationToken::new());
-        Ok(Self { hub, changes, members, target, meter, routers, catalogs, tasks, stop, dir })
+        Ok(Self { hub, changes, members, target, meter, routers, catalogs, tasks, stop, dir, seat })
     }
 
     /// Where files are kept.

@@ -17,7 +17,7 @@ use crate::harness::{
 };
 
 const BOUNDS: Bounds = Bounds { concurrent: 4, failures: 3 };
-const FACTOR: f64 = 300.0;
+const FACTOR: f64 = 200.0;
 /// The one whose agent is killed: three hops, and an InstallPlan for two.
 const KILLED: usize = 0;
 

@@ -7,7 +7,7 @@ use wavelift_sim::apiserver::gk;
 use crate::harness::{
     blueprint::{self, Content},
     campaign::{self, Bounds},
-    laws, wait,
+    hub, laws, wait,
     world::World,
 };
 
@@ -28,9 +28,9 @@ async fn an_agent_whose_hub_is_gone_finishes_and_reports_late_and_once() {
 }
 
 async fn without_hub(world: &World) -> Result<()> {
-    let (hub, first) = (&world.hub, &world.members[0]);
-    let mut process = hub.spawn("hub-1")?;
-    campaign::launch(hub.store()).await?;
+    let (side, first) = (&world.hub, &world.members[0]);
+    let mut process = side.spawn("hub-1")?;
+    campaign::launch(side.store()).await?;
     wait::in_store(first.sim.store(), "the first cluster to begin", |_| {
         (first.local()?["status"]["state"] == "Upgrading").then_some(())
     })
@@ -47,14 +47,17 @@ async fn without_hub(world: &World) -> Result<()> {
     ensure!(local["status"]["state"] == "Succeeded", "{}", local["status"]);
     ensure!(durable(world) == Some(told), "somebody else wrote on the hub");
 
-    let _process = hub.spawn("hub-2")?;
-    let campaign = campaign::ended(hub.store()).await?;
+    let mut process = side.spawn("hub-2")?;
+    let campaign = campaign::ended(side.store()).await?;
     ensure!(campaign["status"]["summary"]["succeeded"] == 2, "{}", campaign["status"]);
     let late = durable(world).context("it is still there")?;
     for field in ["state", "startTime", "completionTime", "boot", "sequence"] {
         let (hub, own) = (&late["status"][field], &local["status"][field]);
         ensure!(hub == own, "{field} is {hub} on the hub and {own} on the cluster");
     }
+    let status = process.child.end().await?;
+    ensure!(status.success(), "a hub that is asked to end does so: {status}");
+    ensure!(hub::holder(world.hub.store()).is_none(), "it gives the Lease back");
     Ok(())
 }
 

@@ -17,7 +17,7 @@ const WAVE: usize = 10;
 /// In a wave all run at once, and what fails is within what is tolerated.
 const BOUNDS: Bounds = Bounds { concurrent: 10, failures: 9 };
 /// Simulated seconds in a second.
-const FACTOR: f64 = 300.0;
+const FACTOR: f64 = 200.0;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hub_killed_at_any_moment_loses_nothing() {
@@ -30,8 +30,8 @@ fn fleet() -> Vec<Blueprint> {
     let content = |index: usize| match index {
         3 | 31 => Content::BrokenKiln,
         12 => Content::Newest,
-        _ if index % 10 == 0 => Content::FerryAndWeaving,
-        _ if index % 3 == 0 => Content::Ferry,
+        _ if index.is_multiple_of(10) => Content::FerryAndWeaving,
+        _ if index % 5 == 2 => Content::Ferry,
         _ => Content::Weaving,
     };
     blueprint::fleet(&(0..CLUSTERS).map(content).collect::<Vec<_>>(), WAVE)

@@ -26,6 +26,7 @@ use crate::{
     mirror::Mirror,
     query,
     upgrade::{Executor, Seen, Settings, Wake, signed},
+    wishes::{Wish, Wishes},
 };
 
 /// From one look at the cluster's versions to the next, at least, in real time: they change once
@@ -73,6 +74,7 @@ pub async fn run(options: AgentOptions, shutdown: CancellationToken) -> Result<(
         is_ready: false,
         wake: Wake::default(),
         retry: None,
+        wishes: Wishes::default(),
         options,
         ready,
         journal,
@@ -104,6 +106,7 @@ struct Agent {
     is_ready: bool,
     wake: Wake,
     retry: Option<tokio::time::Instant>,
+    wishes: Wishes,
 }
 
 /// Reads what the life before this one left; waits for the API server as long as it takes.
@@ -164,6 +167,7 @@ impl Agent {
         loop {
             let at = self.wake.0.into_iter().chain(self.announce_at).min();
             let retry = self.retry;
+            let wishes = self.wishes.again_at();
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 // Nothing is answered before the first look.
@@ -175,6 +179,7 @@ impl Agent {
                 _ = changes.changed() => {}
                 () = sleep(&clock, at) => {}
                 () = sleep_real(retry) => {}
+                () = sleep_real(wishes) => self.carry_out().await,
             }
             changes.mark_unchanged();
             self.look().await;
@@ -249,7 +254,6 @@ impl Agent {
     }
 
     async fn obey(&mut self, command: HubCommand) {
-        let highest = self.highest_term();
         match command {
             HubCommand::Connected(welcome) => {
                 self.period = signed(welcome.inventory_period);
@@ -258,19 +262,12 @@ impl Agent {
             HubCommand::InventoryRequest { digest } => self.give_inventory(&digest),
             HubCommand::CatalogRequest { digest } => self.give_catalog(digest),
             HubCommand::Assign(assignment) => {
-                let journal = &self.journal;
-                let done = retried(|| journal.assign(&assignment, highest)).await;
-                self.noted("assignment", done);
+                self.wishes.take(Wish::Assign(assignment));
+                self.carry_out().await;
             }
             HubCommand::Control(control) => {
-                let journal = &self.journal;
-                let done = retried(|| journal.control(&control, highest)).await;
-                if let (ControlAction::Forget, Ok(()), Some(link)) =
-                    (control.action, &done, &self.link)
-                {
-                    link.forget(&control.upgrade);
-                }
-                self.noted("control", done);
+                self.wishes.take(Wish::Control(control));
+                self.carry_out().await;
             }
             HubCommand::Check(request) => self.check(request).await,
             HubCommand::Query(query) => self.answer(query).await,
@@ -280,6 +277,29 @@ impl Agent {
                 self.executor.acknowledged(upgrade.name.as_str());
                 self.noted("acknowledgement", done);
             }
+        }
+    }
+
+    /// Writes the hub's wishes down.
+    async fn carry_out(&mut self) {
+        let highest = self.highest_term();
+        for (wish, outcome) in self.wishes.carry_out(&self.journal, highest).await {
+            match (&wish, &outcome) {
+                (Wish::Assign(assignment), Ok(())) => {
+                    self.executor.assigned(assignment.upgrade.name.as_str());
+                }
+                (Wish::Control(control), Ok(())) if control.action == ControlAction::Forget => {
+                    if let Some(link) = &self.link {
+                        link.forget(&control.upgrade);
+                    }
+                }
+                (Wish::Assign(_) | Wish::Control(_), Ok(()) | Err(_)) => {}
+            }
+            let what = match wish {
+                Wish::Assign(_) => "assignment",
+                Wish::Control(_) => "control",
+            };
+            self.noted(what, outcome);
         }
     }
 

@@ -17,6 +17,7 @@ pub mod mirror;
 pub mod objects;
 mod query;
 pub mod upgrade;
+mod wishes;
 
 #[cfg(test)]
 mod tests;

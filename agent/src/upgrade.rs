@@ -81,6 +81,8 @@ pub struct Executor {
     waiting: BTreeMap<String, Prepared>,
     /// Last words that have been handed to the link in this life.
     told: BTreeSet<String>,
+    /// Upgrades that the hub has given again, and whose end it therefore does not know.
+    repeat: BTreeSet<String>,
     /// The newest status of each upgrade that was handed to the link in this life.
     reported: BTreeMap<String, Revision>,
 }
@@ -149,6 +151,9 @@ impl Executor {
         boot: u64,
         metrics: Metrics,
     ) -> Self {
+        // Where the objects of earlier lives were lost their boots are forgotten: by the clock what
+        // is said now is newer all the same.
+        let sequence = u64::try_from(clock.now().as_second()).unwrap_or(0);
         Self {
             client,
             clock,
@@ -157,10 +162,11 @@ impl Executor {
             link: None,
             metrics,
             boot,
-            sequence: 0,
+            sequence,
             running: None,
             waiting: BTreeMap::new(),
             told: BTreeSet::new(),
+            repeat: BTreeSet::new(),
             reported: BTreeMap::new(),
         }
     }
@@ -215,10 +221,17 @@ impl Executor {
         self.told.insert(name.to_owned());
     }
 
+    /// The hub has given an upgrade: whatever end of it there is here, the hub does not know it.
+    pub fn assigned(&mut self, name: &str) {
+        self.repeat.insert(name.to_owned());
+        self.told.remove(name);
+    }
+
     fn drop_what_is_gone(&mut self, upgrades: &[Arc<ClusterUpgrade>]) {
         let names: BTreeSet<String> = upgrades.iter().map(|upgrade| upgrade.name_any()).collect();
         self.waiting.retain(|name, _| names.contains(name));
         self.told.retain(|name| names.contains(name));
+        self.repeat.retain(|name| names.contains(name));
         self.reported.retain(|name, _| names.contains(name));
         let is_there = |running: &Running| {
             upgrades.iter().any(|u| u.metadata.uid.as_deref() == Some(running.uid.as_str()))
@@ -247,12 +260,15 @@ impl Executor {
         }
         let Some(fence) = fence(upgrade) else { return Ok(()) };
         let is_said = match &upgrade.status {
-            Some(status) if !journal::is_acknowledged(upgrade, &fence) => {
+            Some(status)
+                if self.repeat.contains(&name) || !journal::is_acknowledged(upgrade, &fence) =>
+            {
                 self.tell(upgrade, status)
             }
             Some(_) | None => true,
         };
         if is_said {
+            self.repeat.remove(&name);
             self.told.insert(name);
         }
         Ok(())
@@ -260,6 +276,8 @@ impl Executor {
 
     /// A status whose write was not answered, or found no room with the link, is reported late.
     fn catch_up(&mut self, upgrade: &ClusterUpgrade) {
+        // An earlier attempt's last word was not this one's.
+        self.told.remove(&upgrade.name_any());
         let Some(status) = &upgrade.status else { return };
         let is_of_this_life = u64::try_from(status.boot) == Ok(self.boot);
         let reported = self.reported.get(&upgrade.name_any());

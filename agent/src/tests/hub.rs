@@ -11,7 +11,10 @@ use wavelift_runtime::{
     pki::{Ca, PrivateKey, Validity, issue_server_certificate},
     tls::{self, Material, client_config},
 };
-use wavelift_sim::{apiserver::gk, cluster::Approval::Manual};
+use wavelift_sim::{
+    apiserver::{Action, ApiError, Fault, Matcher, Reason, Times, gk},
+    cluster::Approval::Manual,
+};
 
 use super::rig::{HOME, Rig};
 use crate::{
@@ -22,6 +25,7 @@ use crate::{
     metrics::Metrics,
     mirror::Mirror,
     upgrade::{Executor, Seen, Settings},
+    wishes::{Wish, Wishes},
 };
 
 /// Credentials that nobody will ask for.
@@ -165,27 +169,57 @@ async fn a_control_steers_its_own_upgrade_and_forget_drops_it() {
     journal.control(&control(ControlAction::Forget, 1, 4), Term(4)).await.unwrap();
 }
 
+/// An agent's work in one life, pass by pass, with a hub that cannot be reached.
+struct Life {
+    executor: Executor,
+    mirror: Mirror,
+    current: Current,
+    link: LinkHandle,
+}
+
+impl Life {
+    async fn begin(rig: &Rig) -> Self {
+        let client = rig.cluster.api().client("wavelift-agent");
+        let journal = journal(rig);
+        let boot = journal.start().await.unwrap().boot;
+        let link = unreachable_link().await;
+        let mirror = Mirror::start(&client, HOME);
+        let mut changes = mirror.changes();
+        while !(mirror.is_settled() && mirror.upgrades.is_settled()) {
+            changes.changed().await.unwrap();
+        }
+        let mut current = Current::default();
+        current.refresh(&mirror, &rig.catalogs).await;
+        let metrics = Metrics::register(&metrics::Metrics::new()).unwrap();
+        let settings = Settings::default();
+        let executor = Executor::new(client, rig.clock.clone(), settings, journal, boot, metrics)
+            .with_link(Some(link.clone()));
+        Self { executor, mirror, current, link }
+    }
+
+    async fn pass(&mut self) -> bool {
+        let seen = Seen { mirror: &self.mirror, current: &self.current };
+        self.executor.pass(seen).await.is_ok()
+    }
+
+    /// Waits until the upgrade is seen as it is.
+    async fn sees(&self, rig: &Rig) {
+        let mut changes = self.mirror.changes();
+        let version = rig.upgrade("autumn-1").metadata.resource_version;
+        let is_seen = |mirror: &Mirror| {
+            mirror.upgrades.all().iter().any(|seen| seen.metadata.resource_version == version)
+        };
+        while !is_seen(&self.mirror) {
+            changes.changed().await.unwrap();
+        }
+    }
+}
+
 /// A new life looks at the cluster once: how many statuses wait to be acknowledged then.
 async fn unacknowledged_in_a_new_life(rig: &Rig) -> usize {
-    let client = rig.cluster.api().client("wavelift-agent");
-    let journal = journal(rig);
-    let boot = journal.start().await.unwrap().boot;
-    let link = unreachable_link().await;
-    let mirror = Mirror::start(&client, HOME);
-    let mut changes = mirror.changes();
-    while !(mirror.is_settled() && mirror.upgrades.is_settled()) {
-        changes.changed().await.unwrap();
-    }
-    let mut current = Current::default();
-    current.refresh(&mirror, &rig.catalogs).await;
-    let metrics = Metrics::register(&metrics::Metrics::new()).unwrap();
-    let settings = Settings::default();
-    let mut executor = Executor::new(client, rig.clock.clone(), settings, journal, boot, metrics)
-        .with_link(Some(link.clone()));
-    let seen = Seen { mirror: &mirror, current: &current };
-    executor.pass(seen).await.unwrap();
-    executor.pass(seen).await.unwrap();
-    link.unacknowledged()
+    let mut life = Life::begin(rig).await;
+    assert!(life.pass().await && life.pass().await);
+    life.link.unacknowledged()
 }
 
 #[tokio::test]
@@ -203,4 +237,96 @@ async fn a_last_word_is_said_again_in_each_life_until_the_hub_has_it() {
     assert_eq!(unacknowledged_in_a_new_life(&rig).await, 1, "another word was acknowledged");
     journal.acknowledge(&key(), &fence(0), revision).await.unwrap();
     assert_eq!(unacknowledged_in_a_new_life(&rig).await, 0);
+}
+
+#[tokio::test]
+async fn the_last_word_of_a_retry_is_said_though_its_write_was_not_answered() {
+    let rig = Rig::new(&[("trees", "oak", "2.0.0", Manual)]);
+    let journal = journal(&rig);
+    journal.assign(&assignment(0, 1), Term(0)).await.unwrap();
+    let mut life = Life::begin(&rig).await;
+    assert!(life.pass().await && life.pass().await);
+    assert_eq!(rig.state("autumn-1"), "Succeeded");
+    // The hub has heard that, and wants it done again.
+    life.link.forget(&key());
+    journal.assign(&assignment(1, 1), Term(1)).await.unwrap();
+    life.sees(&rig).await;
+    rig.cluster.api().faults().add(Fault {
+        on: Matcher {
+            subresource: Some("status".to_owned()),
+            ..Matcher::writes_of("wavelift-agent")
+        },
+        times: Times::nth(1),
+        action: Action::DropAfter,
+    });
+    assert!(!life.pass().await, "nobody knows what became of the write");
+    assert_eq!((rig.state("autumn-1").as_str(), rig.status("autumn-1").attempt), ("Succeeded", 1));
+    life.sees(&rig).await;
+    assert!(life.pass().await);
+    assert_eq!(life.link.unacknowledged(), 1);
+}
+
+#[tokio::test]
+async fn a_last_word_is_said_again_when_the_hub_gives_the_same_again() {
+    let rig = Rig::new(&[("trees", "oak", "2.0.0", Manual)]);
+    let journal = journal(&rig);
+    journal.assign(&assignment(0, 1), Term(0)).await.unwrap();
+    let mut life = Life::begin(&rig).await;
+    assert!(life.pass().await && life.pass().await);
+    let revision = rig.status("autumn-1").revision();
+    journal.acknowledge(&key(), &fence(0), revision).await.unwrap();
+    life.executor.acknowledged("autumn-1");
+    life.link.forget(&key());
+    life.sees(&rig).await;
+    assert!(life.pass().await);
+    assert_eq!(life.link.unacknowledged(), 0);
+    // A hub that gives it has lost the end, or its object.
+    journal.assign(&assignment(0, 2), Term(1)).await.unwrap();
+    life.executor.assigned("autumn-1");
+    life.sees(&rig).await;
+    assert!(life.pass().await);
+    assert_eq!(life.link.unacknowledged(), 1);
+    assert_eq!(rig.status("autumn-1").revision(), revision, "the same word");
+    life.executor.acknowledged("autumn-1");
+    life.link.forget(&key());
+    assert!(life.pass().await);
+    assert_eq!(life.link.unacknowledged(), 0, "once");
+}
+
+#[tokio::test]
+async fn an_agent_that_lost_its_objects_is_newer_than_before() {
+    let rig = Rig::new(&[("trees", "oak", "2.0.0", Manual)]);
+    let journal = journal(&rig);
+    let mut revisions = vec![];
+    for _ in 0..2 {
+        journal.assign(&assignment(0, 1), Term(0)).await.unwrap();
+        assert_eq!(unacknowledged_in_a_new_life(&rig).await, 1);
+        revisions.push(rig.status("autumn-1").revision());
+        journal.delete("autumn-1").await.unwrap();
+    }
+    assert!(revisions[0] < revisions[1], "{revisions:?}");
+}
+
+#[tokio::test]
+async fn a_wish_that_could_not_be_written_down_is_tried_until_it_is() {
+    let rig = Rig::new(&[]);
+    let refused = rig.cluster.api().faults().add(Fault {
+        on: Matcher::writes_of("wavelift-agent"),
+        times: Times::all(),
+        action: Action::Refuse(ApiError::new(Reason::InternalError, "not now")),
+    });
+    let journal = journal(&rig);
+    let mut wishes = Wishes::default();
+    let freeze =
+        Control { fence: fence(0), term: Term(1), upgrade: key(), action: ControlAction::Freeze };
+    wishes.take(Wish::Assign(assignment(0, 1)));
+    wishes.take(Wish::Control(freeze));
+    assert!(wishes.carry_out(&journal, Term(1)).await.is_empty());
+    assert!(wishes.again_at().is_some());
+    rig.cluster.api().faults().remove(refused);
+    let done = wishes.carry_out(&journal, Term(1)).await;
+    assert_eq!(done.len(), 2);
+    assert!(done.iter().all(|(_, outcome)| outcome.is_ok()), "{done:?}");
+    assert!(wishes.again_at().is_none());
+    assert_eq!(format!("{:?}", rig.upgrade("autumn-1").spec.control), "Frozen");
 }

@@ -2,10 +2,16 @@
 
 // Under `cfg(test)` so that clippy knows these are tests and lets them unwrap.
 #[cfg(test)]
+mod catalogs;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod leader;
+#[cfg(test)]
+mod stage;
 #[cfg(test)]
 mod tidy;

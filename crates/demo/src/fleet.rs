@@ -9,13 +9,13 @@ use std::{path::Path, sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 use wavelift_agent::catalogs::Shared;
-use wavelift_catalog::{Catalog, engine::CatalogKey};
+use wavelift_catalog::engine::CatalogKey;
 use wavelift_hub::{Hub, Writes};
 use wavelift_runtime::Clock;
 use wavelift_sim::{apiserver, cluster::Operator};
 
 pub use self::cluster::Member;
-use crate::{kubeconfig, scenario::Fault, spread::SOURCE};
+use crate::{cast::Cast, kubeconfig, scenario::Fault, spread::SOURCE};
 
 /// The hub's namespace, where the campaign lives too.
 pub const NAMESPACE: &str = "wavelift";
@@ -94,13 +94,13 @@ impl std::fmt::Debug for Fleet {
 }
 
 impl Fleet {
-    /// Brings `blueprints` to life on `catalog`, `factor` times as fast as real time.
+    /// Brings the clusters of `cast` to life, `factor` times as fast as real time.
     pub async fn start(
-        blueprints: &[Blueprint],
-        catalog: &Arc<Catalog>,
+        cast: &Cast,
         factor: f64,
         http: std::net::SocketAddr,
     ) -> Result<Self, Error> {
+        let (blueprints, catalog) = (&cast.blueprints, &cast.catalog);
         let clock = Clock::scaled(origin(Timestamp::now()), factor);
         let shutdown = CancellationToken::new();
         let server = hub::HubServer::start(&clock, blueprints).await?;

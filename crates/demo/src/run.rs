@@ -1,23 +1,18 @@
 //! The demo from its first line to its last.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Instant};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
 use kube::ResourceExt as _;
 use tokio_util::sync::CancellationToken;
-use wavelift_api::{
-    FleetUpgrade, cluster_upgrade::ClusterStateName, live::PhaseName, shared::OperatorTarget,
-};
-use wavelift_catalog::Catalog;
+use wavelift_api::{cluster_upgrade::ClusterStateName, live::PhaseName};
 use wavelift_hub::view::Upgrade;
-use wavelift_sim::cluster::{Approval, Operator};
 
 use crate::{
+    cast::{self, Cast},
     drive::{self, Driver, is_ended},
-    fleet::{Blueprint, Fleet},
-    options::{AfterEnd, Options, Source},
-    own_catalog::{self, CHANNEL, NAMESPACES, NEWEST, csv},
-    scenario::{Fault, Ring, Scenario},
-    spread,
+    fleet::Fleet,
+    options::{AfterEnd, Options},
+    scenario::Fault,
     story::Story,
     summary::{self, Measured, Summary},
 };
@@ -42,12 +37,9 @@ pub struct Outcome {
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The catalog.
-    #[error("cannot use the catalog")]
-    Catalog(#[from] own_catalog::Error),
-    /// No fleet can be made of it.
-    #[error("cannot spread clusters over the catalog")]
-    Spread(#[from] spread::Error),
+    /// There is nothing to bring to life.
+    #[error(transparent)]
+    Cast(#[from] cast::Error),
     /// The fleet.
     #[error("cannot bring the fleet to life")]
     Fleet(#[from] crate::fleet::Error),
@@ -62,37 +54,37 @@ pub enum Error {
     Interrupted,
 }
 
-/// What is to be brought to life.
-struct Cast {
-    catalog: Arc<Catalog>,
-    blueprints: Vec<Blueprint>,
-    campaign: FleetUpgrade,
-    /// Package and channel by cluster, for real catalogs.
-    channels: BTreeMap<String, (String, String)>,
-}
-
 /// Runs a demo, telling `teller` what happens, until it ends or `shutdown` says so.
 pub async fn run(
     options: &Options,
     teller: &mut dyn Teller,
     shutdown: CancellationToken,
 ) -> Result<Outcome, Error> {
+    let cast = Cast::of(options)?;
+    run_cast(&cast, options, teller, shutdown).await
+}
+
+/// The same with a cast that was made before.
+pub async fn run_cast(
+    cast: &Cast,
+    options: &Options,
+    teller: &mut dyn Teller,
+    shutdown: CancellationToken,
+) -> Result<Outcome, Error> {
     let started = Instant::now();
-    let cast = cast(options)?;
     teller.line(&format!(
         "{} simulated clusters, each with its own agent over mutual TLS; seed {}, {} times real time",
         cast.blueprints.len(),
         options.seed,
         options.factor()
     ));
-    let fleet =
-        Fleet::start(&cast.blueprints, &cast.catalog, options.factor(), options.http).await?;
+    let fleet = Fleet::start(cast, options.factor(), options.http).await?;
     let folder = tempfile::tempdir().map_err(Error::Folder)?;
     let kubeconfig = folder.path().join("kubeconfig");
     fleet.write_kubeconfig(&kubeconfig)?;
     introduce(teller, &fleet, &kubeconfig);
     let outcome = tokio::select! {
-        outcome = campaign(&cast, &fleet, teller, options, started) => outcome,
+        outcome = campaign(cast, &fleet, teller, options, started) => outcome,
         () = shutdown.cancelled() => Err(Error::Interrupted),
     };
     teller.finish();
@@ -104,7 +96,7 @@ pub async fn run(
     outcome
 }
 
-fn introduce(teller: &mut dyn Teller, fleet: &Fleet, kubeconfig: &PathBuf) {
+fn introduce(teller: &mut dyn Teller, fleet: &Fleet, kubeconfig: &Path) {
     teller.line(&format!("page     {}", fleet.page()));
     teller.line(&format!("kubectl  export KUBECONFIG={}", kubeconfig.display()));
     teller.line("         kubectl get fleetupgrades,clusterupgrades -A   (context hub)");
@@ -246,113 +238,4 @@ fn conclude(teller: &mut dyn Teller, summary: &Summary) {
     for line in &summary.unexpected {
         teller.line(&format!("unexpected: {line}"));
     }
-}
-
-fn cast(options: &Options) -> Result<Cast, Error> {
-    match &options.source {
-        Source::Own => own_cast(options),
-        Source::Catalog { path, packages } => {
-            let catalog = own_catalog::read(path)?;
-            real_cast(options, catalog, packages)
-        }
-    }
-}
-
-/// The demo's own operators, with the faults of the seed.
-fn own_cast(options: &Options) -> Result<Cast, Error> {
-    let scenario = Scenario::new(options.seed, options.clusters);
-    let sizes: Vec<(Ring, usize, usize)> = Ring::ALL
-        .into_iter()
-        .map(|ring| (ring, scenario.size(ring), scenario.tolerated(ring)))
-        .collect();
-    let targets = NEWEST
-        .iter()
-        .map(|(package, version)| OperatorTarget {
-            package: (*package).to_owned(),
-            version: Some((*version).to_owned()),
-            ..OperatorTarget::default()
-        })
-        .collect();
-    let blueprints = scenario
-        .clusters
-        .iter()
-        .enumerate()
-        .map(|(index, script)| Blueprint {
-            name: script.name.clone(),
-            labels: labels(script.ring, &script.region),
-            platform: script.platform.clone(),
-            operators: NAMESPACES
-                .iter()
-                .filter_map(|(package, namespace)| {
-                    let version = script.installed.get(*package)?;
-                    Some(Operator {
-                        namespace: (*namespace).to_owned(),
-                        package: (*package).to_owned(),
-                        channel: CHANNEL.to_owned(),
-                        source: (spread::SOURCE.0.to_owned(), spread::SOURCE.1.to_owned()),
-                        installed: Some(csv(package, version)),
-                        approval: Approval::Manual,
-                    })
-                })
-                .collect(),
-            rollout_seconds: script
-                .rollout_seconds
-                .iter()
-                .map(|(package, seconds)| (package.clone(), *seconds))
-                .collect(),
-            never: match &script.fault {
-                Some(Fault::NeverAvailable { package }) => NEWEST
-                    .iter()
-                    .filter(|(newest, _)| newest == package)
-                    .map(|(package, version)| csv(package, version))
-                    .collect(),
-                Some(Fault::Offline | Fault::Slow | Fault::NotUpgradeable { .. }) | None => vec![],
-            },
-            fault: script.fault.clone(),
-            seed: options.seed.wrapping_mul(1_000_003).wrapping_add(index as u64),
-        })
-        .collect();
-    Ok(Cast {
-        catalog: own_catalog::own()?,
-        blueprints,
-        campaign: drive::object(targets, &sizes),
-        channels: BTreeMap::new(),
-    })
-}
-
-/// A real catalog: every cluster somewhere on its graph, no faults.
-fn real_cast(options: &Options, catalog: Arc<Catalog>, packages: &[String]) -> Result<Cast, Error> {
-    let places = spread::places(&catalog, packages)?;
-    let mut channels = BTreeMap::new();
-    let mut blueprints = vec![];
-    let shape = Scenario::new(options.seed, options.clusters);
-    for (index, script) in shape.clusters.iter().enumerate() {
-        let place = spread::place(&places, index, options.clusters);
-        channels.insert(script.name.clone(), (place.package.clone(), place.channel.clone()));
-        blueprints.push(Blueprint {
-            name: script.name.clone(),
-            labels: labels(script.ring, &script.region),
-            platform: script.platform.clone(),
-            operators: vec![spread::operator(place)],
-            rollout_seconds: vec![],
-            never: vec![],
-            fault: None,
-            seed: options.seed.wrapping_mul(1_000_003).wrapping_add(index as u64),
-        });
-    }
-    let targets = spread::packages(&places)
-        .into_iter()
-        .map(|package| OperatorTarget { package, ..OperatorTarget::default() })
-        .collect();
-    let sizes: Vec<(Ring, usize, usize)> =
-        Ring::ALL.into_iter().map(|ring| (ring, shape.size(ring), 0)).collect();
-    Ok(Cast { catalog, blueprints, campaign: drive::object(targets, &sizes), channels })
-}
-
-fn labels(ring: Ring, region: &str) -> Vec<(String, String)> {
-    vec![
-        ("fleet".to_owned(), "demo".to_owned()),
-        ("ring".to_owned(), ring.as_str().to_owned()),
-        ("region".to_owned(), region.to_owned()),
-    ]
 }

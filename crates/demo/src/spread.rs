@@ -51,15 +51,15 @@ pub fn places(catalog: &Catalog, packages: &[String]) -> Result<Vec<Place>, Erro
     }
     let mut places = vec![];
     for (name, package) in &graph.packages {
-        let name = name.to_string();
+        let name = name.clone();
         if !packages.is_empty() && !packages.contains(&name) {
             continue;
         }
         for (channel, content) in &package.channels {
             for csv in content.entries.keys() {
-                let csv = csv.to_string();
+                let csv = csv.clone();
                 if package.bundles.contains_key(csv.as_str()) {
-                    let (package, channel) = (name.clone(), channel.to_string());
+                    let (package, channel) = (name.clone(), channel.clone());
                     places.push(Place { package, channel, csv });
                 }
             }

@@ -9,7 +9,7 @@ use wavelift_api::{
     shared::{OperatorTarget, Targets},
 };
 
-use crate::{fleet::NAMESPACE, scenario::Ring};
+use crate::{fleet::NAMESPACE, pace, scenario::Ring};
 
 /// The campaign's name.
 pub const NAME: &str = "demo";
@@ -19,7 +19,12 @@ const OFFLINE_DEADLINE_SECONDS: i64 = 1_800;
 /// The campaign over all clusters labelled for the demo, in three waves.
 ///
 /// `sizes` gives each wave's clusters and the failures it tolerates.
-pub fn object(operators: Vec<OperatorTarget>, sizes: &[(Ring, usize, usize)]) -> FleetUpgrade {
+/// Time runs `factor` times as fast.
+pub fn object(
+    operators: Vec<OperatorTarget>,
+    sizes: &[(Ring, usize, usize)],
+    factor: f64,
+) -> FleetUpgrade {
     let wave = |&(ring, clusters, tolerated): &(Ring, usize, usize)| WaveSpec {
         name: ring.as_str().to_owned(),
         selector: Some(select("ring", ring.as_str())),
@@ -38,7 +43,7 @@ pub fn object(operators: Vec<OperatorTarget>, sizes: &[(Ring, usize, usize)]) ->
         }),
         offline: Some(OfflineSpec {
             policy: OfflinePolicy::Skip,
-            deadline_seconds: Some(OFFLINE_DEADLINE_SECONDS),
+            deadline_seconds: Some(pace::offline_seconds(OFFLINE_DEADLINE_SECONDS, factor)),
         }),
         ..FleetUpgradeSpec::default()
     };
@@ -50,12 +55,11 @@ pub fn object(operators: Vec<OperatorTarget>, sizes: &[(Ring, usize, usize)]) ->
     FleetUpgrade { metadata, spec, status: None }
 }
 
-/// A canary one by one, then a third of a wave at once, then half.
+/// Two canaries at once, then half of a wave.
 fn concurrent(ring: Ring, clusters: usize) -> usize {
     let share = match ring {
         Ring::Canary => 2,
-        Ring::Early => clusters.div_ceil(2),
-        Ring::Broad => clusters.div_ceil(2),
+        Ring::Early | Ring::Broad => clusters.div_ceil(2),
     };
     share.clamp(1, clusters.max(1))
 }
@@ -77,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_wave_without_clusters_is_left_out() {
-        let object = object(vec![], &[(Ring::Canary, 1, 1), (Ring::Early, 0, 1)]);
+        let object = object(vec![], &[(Ring::Canary, 1, 1), (Ring::Early, 0, 1)], 60.0);
         let waves = object.spec.waves.unwrap();
         assert_eq!(waves.len(), 1);
         assert_eq!((waves[0].max_concurrent, waves[0].max_failures), (1, 1));

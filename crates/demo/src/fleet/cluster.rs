@@ -20,7 +20,7 @@ use super::{
     Blueprint, Error,
     hub::{HubServer, install_crds},
 };
-use crate::{scenario::Fault, spread::SOURCE};
+use crate::{pace, scenario::Fault, spread::SOURCE};
 
 /// The agent's namespace on each cluster.
 pub(super) const AGENT_NAMESPACE: &str = "wavelift-agent";
@@ -212,6 +212,7 @@ fn start_agent(
         }),
         catalogs: Arc::new(catalogs.clone()),
         metrics: Metrics::new(),
+        timings: pace::timings(clock.factor()),
         ..AgentOptions::new(sim.api().client("wavelift-agent"), cluster, clock.clone())
     };
     let shutdown = shutdown.clone();

@@ -1,10 +1,10 @@
 //! The hub's own API server, with the ManagedClusters on it.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use wavelift_hub::{Hub, HubOptions};
+use wavelift_hub::{Hub, HubOptions, LeaseTimes};
 use wavelift_runtime::Clock;
 use wavelift_sim::apiserver::{ApiError, ApiServer, Limits, Served, gk};
 
@@ -49,11 +49,17 @@ impl HubServer {
         http: SocketAddr,
         shutdown: &CancellationToken,
     ) -> Result<Hub, Error> {
-        let mut options = HubOptions::new(self.api.client("wavelift-hub"), NAMESPACE);
-        options.identity = "demo-hub".to_owned();
-        options.clock = clock.clone();
+        let options = HubOptions::new(self.api.client("wavelift-hub"), NAMESPACE);
+        let mut options = options.with_clock(clock.clone());
+        "demo-hub".clone_into(&mut options.identity);
         options.link_address = SocketAddr::from(([127, 0, 0, 1], 0));
         options.http_address = http;
+        // Nobody else wants to lead here, however busy the machine is.
+        options.lease = LeaseTimes {
+            duration: Duration::from_mins(2),
+            renew_deadline: Duration::from_secs(100),
+            ..LeaseTimes::default()
+        };
         let hub = Hub::start(options, shutdown.clone())
             .await
             .map_err(|source| Error::Hub(Box::new(source)))?;

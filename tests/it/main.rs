@@ -12,6 +12,8 @@ mod kill;
 #[cfg(test)]
 mod leader;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod tidy;

@@ -80,7 +80,8 @@ impl<C: Commands> Driver<C> {
         let facts = facts::facts(&subject, &spec, &observed, word, &self.memory);
         let now = self.context.clock.now();
         let limits = &self.context.settings.limits;
-        let decisions = settled_last(decide(&facts.campaign, &facts.clusters, limits, now));
+        let decisions = decide(&facts.campaign, &facts.clusters, limits, now);
+        let decisions = settled_last(decisions, |name| self.is_lost(&observed, name));
         let pass = Pass { subject, spec, observed, word, facts, decisions, now };
         if pass.subject.is_over() {
             self.listen(&pass);
@@ -91,6 +92,14 @@ impl<C: Commands> Driver<C> {
             memory.wake_at = pass.decisions.wake_at;
         }
         self.report(pass);
+    }
+
+    /// Whether a cluster has neither a ManagedCluster nor a ClusterUpgrade: there may be no
+    /// namespace to write one in.
+    fn is_lost(&self, observed: &Observed, name: &ClusterName) -> bool {
+        let part = observed.members.get(name).and_then(|member| member.part.as_ref());
+        let managed = self.clusters.get(name).and_then(|known| known.managed.as_ref());
+        part.is_none() && managed.is_none()
     }
 
     fn subject(&self, uid: &Uid) -> Option<Subject> {
@@ -257,10 +266,14 @@ impl<C: Commands> Driver<C> {
     }
 }
 
-/// A campaign has not ended before what was decided about the last of its clusters is durable.
-fn settled_last(mut decisions: Decisions) -> Decisions {
-    let is_settling = |decision: &Decision| matches!(decision, Decision::Settle(_));
-    if decisions.phase.is_ended() && decisions.clusters.values().any(is_settling) {
+/// A campaign has not ended before what was decided about the last of its clusters is durable, but
+/// for clusters that are lost, and unless it is cancelled.
+fn settled_last(mut decisions: Decisions, is_lost: impl Fn(&ClusterName) -> bool) -> Decisions {
+    let is_settling = |(name, decision): (&ClusterName, &Decision)| {
+        matches!(decision, Decision::Settle(_)) && !is_lost(name)
+    };
+    let may_wait = decisions.phase.is_ended() && decisions.phase != Phase::Cancelled;
+    if may_wait && decisions.clusters.iter().any(is_settling) {
         decisions.phase = Phase::Running;
     }
     decisions

@@ -212,3 +212,19 @@ async fn one_cluster_is_in_one_campaign_at_a_time() {
     assert_ne!(second.upgrade.name, first.upgrade.name);
     leader.stop().await;
 }
+
+#[tokio::test]
+async fn a_cluster_that_is_not_there_can_be_left_out() {
+    let world = World::new(&["a"]);
+    let leader = world.lead(1);
+    world.connect(&leader, &["a"]).await;
+    let mut spec = campaign(&["a", "ghost"], 0);
+    spec["actions"] = json!([{"id": "out", "cluster": "ghost", "type": "Skip"}]);
+    world.apply_fleet("up", &spec);
+    let assigned = world.assigned("a", |_| true).await;
+    world.end("a", &assigned, "Succeeded", 1).await;
+    world.until("it has ended", || world.phase("up") == "SucceededWithFailures").await;
+    let summary = world.fleet("up").status.unwrap().summary.unwrap();
+    assert_eq!((summary.succeeded, summary.skipped), (1, 1));
+    leader.stop().await;
+}

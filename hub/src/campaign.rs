@@ -1,6 +1,6 @@
 //! Runs campaigns, as long as this hub leads.
 //!
-//! One task, the [`Driver`], owns all that the leader knows and never waits for anybody: watches
+//! One task, the driver, owns all that the leader knows and never waits for anybody: watches
 //! and agents tell it what is new, writes are carried out beside it and come back as news. After
 //! each batch of news it looks at every campaign from the beginning: observe, validate, decide (in
 //! core), apply, report. Nothing it remembers is needed to go on: a hub that is killed at any
@@ -278,6 +278,7 @@ impl<C: Commands> Driver<C> {
             return;
         }
         self.announce();
+        let on_clock = self.context.clock.now();
         self.is_dirty = false;
         self.must_resend = false;
         self.is_shown = true;
@@ -297,6 +298,7 @@ impl<C: Commands> Driver<C> {
         }
         self.orphans();
         self.make_plans();
+        self.waited(now, on_clock);
         timer.observe_duration();
     }
 
@@ -321,9 +323,10 @@ impl<C: Commands> Driver<C> {
             }
             exists
         });
-        memory
-            .tracks
-            .retain(|key, track| objects.parts.get(key).is_some() || track.write.is_under_way);
+        memory.tracks.retain(|key, track| {
+            let exists = objects.parts.get(key).is_some();
+            exists || track.write.is_under_way || track.write.has_failed()
+        });
     }
 
     /// When to look again: on the campaigns' clock, and in real time.
@@ -348,6 +351,21 @@ impl<C: Commands> Driver<C> {
         let parts = self.memory.tracks.values().map(|track| &track.write);
         let reports = self.memory.campaigns.values().filter_map(|memory| memory.report_at);
         campaigns.chain(parts).filter_map(memory::Attempt::not_before).chain(reports)
+    }
+
+    /// Everything whose pause was over has had its turn.
+    ///
+    /// Both times are those of the beginning of the pass: what it found to come is later.
+    fn waited(&mut self, now: Instant, on_clock: Timestamp) {
+        for memory in self.memory.campaigns.values_mut() {
+            memory.write.waited(now);
+            memory.report_at = memory.report_at.filter(|at| *at > now);
+            // A time that is past must not wake a campaign that nobody looks at any more.
+            memory.wake_at = memory.wake_at.filter(|at| *at > on_clock);
+        }
+        for track in self.memory.tracks.values_mut() {
+            track.write.waited(now);
+        }
     }
 
     fn is_retry_due(&self, now: Instant) -> bool {

@@ -67,6 +67,8 @@ pub(super) struct Track {
     pub(super) newest: Option<Newest>,
     pub(super) progress: Option<Progress>,
     pub(super) write: Attempt,
+    /// Since when its ClusterUpgrade cannot be written.
+    pub(super) unwritten_since: Option<Timestamp>,
     /// Preflight results written so far.
     pub(super) preflights: u32,
     /// The state that was last shown, and since when.
@@ -179,6 +181,18 @@ impl Attempt {
     /// When a write that failed may be tried again.
     pub(super) fn not_before(&self) -> Option<Instant> {
         if self.is_under_way { None } else { self.not_before }
+    }
+
+    /// Whether the last write failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// A pause that is over need not be waited for again.
+    pub(super) fn waited(&mut self, now: Instant) {
+        if self.not_before.is_some_and(|at| at <= now) {
+            self.not_before = None;
+        }
     }
 
     pub(super) fn begun(&mut self) {

@@ -313,7 +313,16 @@ impl<C: Commands> Driver<C> {
             }
             Now::Unread => {}
         }
-        self.memory.tracks.entry(key.clone()).or_default().write.ended(end);
+        let track = self.memory.tracks.entry(key.clone()).or_default();
+        track.write.ended(end);
+        match end {
+            End::Written => track.unwritten_since = None,
+            End::Changed => {}
+            End::Failed => {
+                let clock = &self.context.clock;
+                track.unwritten_since.get_or_insert_with(|| clock.now());
+            }
+        }
         self.acknowledge(key);
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
+use jiff::Timestamp;
 use wavelift_api::{
     FleetUpgradeStatus,
     convert::cut,
@@ -25,7 +26,10 @@ use super::{
     super::{Commands, Driver, apply::Pass, facts::newest_answer, observe::Member},
     conditions_of, history,
 };
-use crate::cluster::{Clusters, Held};
+use crate::{
+    cluster::{Clusters, Held},
+    link::UpgradeKey,
+};
 
 const PATHS_MAX: usize = 50;
 const CHECKS_MAX: usize = 64;
@@ -185,6 +189,9 @@ impl<C: Commands> Driver<C> {
     /// What is wrong on one cluster: the agent's findings, and its failure.
     pub(in super::super) fn insights_of(&self, member: &Member) -> Vec<InsightStatus> {
         let track = self.memory.tracks.get(&member.key);
+        if let Some(since) = track.and_then(|track| track.unwritten_since) {
+            return vec![unwritten(&member.key, since)];
+        }
         let part = member.part.as_deref();
         let newest = track.zip(part).and_then(|(track, part)| track.heard(&part.fence));
         let newest = newest.map(|newest| &newest.status);
@@ -206,6 +213,24 @@ impl<C: Commands> Driver<C> {
             });
         }
         insights
+    }
+}
+
+fn unwritten(key: &UpgradeKey, since: Timestamp) -> InsightStatus {
+    let reason = "ClusterUpgradeNotWritten".to_owned();
+    InsightStatus {
+        id: reason.clone(),
+        reason,
+        since_time: since,
+        level: InsightLevel::Error,
+        impact: InsightImpact::UpdateStalled,
+        message: format!("the hub cannot write ClusterUpgrade {key}"),
+        remediation: format!(
+            "See that namespace {} exists on the hub and that the hub may write ClusterUpgrades \
+             there; its log has the API server's words.",
+            key.namespace
+        ),
+        clusters: None,
     }
 }
 

@@ -324,3 +324,20 @@ async fn the_hub_writes_no_more_than_its_bucket_allows() {
     assert_eq!(leader.metrics.writes().fleet_upgrades, writes as u64);
     leader.stop().await;
 }
+
+#[tokio::test]
+async fn a_cluster_whose_namespace_is_missing_is_named() {
+    let world = World::new(&["a"]);
+    world.api.store().delete(&gk::NAMESPACE, None, "a").unwrap();
+    let leader = world.lead(1);
+    world.connect(&leader, &["a"]).await;
+    world.apply_fleet("up", &campaign(&["a"], 0));
+    let insights = || world.fleet("up").status.unwrap_or_default().insights;
+    world.until("it says so", || !insights().is_empty()).await;
+    assert_eq!(insights()[0].reason, "ClusterUpgradeNotWritten");
+    assert!(insights()[0].remediation.contains("namespace a"));
+    world.api.store().create(&gk::NAMESPACE, json!({"metadata": {"name": "a"}})).unwrap();
+    world.assigned("a", |_| true).await;
+    world.until("it says so no more", || insights().is_empty()).await;
+    leader.stop().await;
+}

@@ -32,7 +32,7 @@ use crate::harness::{
 const RUNS: &str = "WAVELIFT_KILL_RUNS";
 const RUNS_DEFAULT: u64 = 50;
 /// Runs at the same time: each waits for leases more than it works.
-const AT_ONCE: usize = 3;
+const AT_ONCE: usize = 4;
 
 /// What a run counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

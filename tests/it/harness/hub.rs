@@ -112,9 +112,11 @@ impl HubSide {
             "--listen-link=127.0.0.1:0",
             "--listen-http=127.0.0.1:0",
             "--server-name=localhost",
-            "--lease-duration-seconds=2",
-            "--lease-renew-deadline-seconds=1",
-            "--lease-retry-ms=200",
+            // Short, for whoever takes over has to wait so long; not so short that a leader on a
+            // busy machine loses it.
+            "--lease-duration-seconds=6",
+            "--lease-renew-deadline-seconds=4",
+            "--lease-retry-ms=400",
             "--log-format=text",
             "--log-filter=info",
         ]

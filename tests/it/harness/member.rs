@@ -3,9 +3,10 @@
 use std::{ffi::OsString, fs, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use wavelift_agent::{AgentOptions, HubOptions, catalogs};
+use wavelift_agent::{AgentOptions, HubOptions, Timings, catalogs};
 use wavelift_catalog::Catalog;
 use wavelift_core::ids::ClusterName;
 use wavelift_demo::spread::SOURCE;
@@ -17,7 +18,7 @@ use wavelift_runtime::{
 use wavelift_sim::{
     apiserver::{Changes, Limits, Served, gk},
     cluster::SimCluster,
-    olm_v0::{Persistence, Refusal},
+    olm_v0::{Persistence, Refusal, Timing},
     workload::Behaviour,
 };
 
@@ -33,6 +34,10 @@ pub(crate) const AGENT_NAMESPACE: &str = "wavelift-agent";
 
 const LIMITS: Limits =
     Limits { history_changes: 50_000, history_bytes: 256 << 20, audit_entries: 20_000 };
+
+/// Simulated time passes, however little of the machine these tests get: what is only slow must
+/// not be taken for broken.
+const NEVER: Duration = Duration::from_hours(24 * 365);
 
 /// A cluster and what happened on it from its beginning.
 #[derive(Debug)]
@@ -61,6 +66,7 @@ impl Member {
             .seed(blueprint.seed)
             .kube_version("1.33.4")
             .limits(LIMITS)
+            .timing(Timing { install_timeout: NEVER, ..Timing::default() })
             .catalog(SOURCE.0, SOURCE.1, Arc::clone(catalog));
         for operator in blueprint.content.operators() {
             builder = builder.operator(operator);
@@ -72,7 +78,7 @@ impl Member {
         sim.with_workload(|workload| workload.by_default(behaviour));
         for csv in blueprint.content.refused() {
             let message = "the API server refuses it".to_owned();
-            let refusal = Refusal { message, persistence: Persistence::Endless };
+            let refusal = Refusal { message, persistence: Persistence::Minute };
             sim.with_olm(|olm| olm.refuse(csv, refusal));
         }
         let changes = sim.store().subscribe();
@@ -98,7 +104,11 @@ impl Member {
         catalogs: &catalogs::Shared,
         stop: CancellationToken,
     ) -> Result<impl Future<Output = ()> + Send + 'static> {
+        let mut timings = Timings::default();
+        let never = SignedDuration::try_from(NEVER)?;
+        (timings.driver.plan_deadline, timings.driver.step_deadline) = (never, never);
         let options = AgentOptions {
+            timings,
             hub: Some(HubOptions {
                 host: hub.ip().to_string(),
                 port: hub.port(),

@@ -92,7 +92,6 @@ fn upgrade(object: &Value) -> Value {
     let (spec, status) = (&object["spec"], &object["status"]);
     let steps = status["steps"].as_array();
     json!({
-        "plan": spec["plan"],
         "planDigest": spec["planDigest"],
         "stage": spec["stage"],
         "control": spec["control"],

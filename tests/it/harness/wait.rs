@@ -9,7 +9,7 @@ use wavelift_sim::apiserver::Store;
 use super::child::LOOK;
 
 /// Much longer than anything takes on the slowest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Waits until `look` finds something in a store; it looks again at every change.
 pub(crate) async fn in_store<T>(

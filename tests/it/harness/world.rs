@@ -29,7 +29,7 @@ use super::{
 const KEEP: &str = "WAVELIFT_KEEP_LOGS";
 
 /// Fleets at the same time, over all tests: two cores carry no more in good time.
-const SEATS_MAX: usize = 3;
+const SEATS_MAX: usize = 4;
 static SEATS: Semaphore = Semaphore::const_new(SEATS_MAX);
 
 /// A fleet. Dropping it ends all of it.

@@ -10,6 +10,8 @@ mod harness;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod kubectl;
+#[cfg(test)]
 mod leader;
 #[cfg(test)]
 mod page;

@@ -17,7 +17,7 @@ use wavelift_demo::{
 };
 use wavelift_hub::view::Upgrade;
 
-pub(crate) use self::program::{answer, wavelift};
+pub(crate) use self::program::{Answer, answer, wavelift};
 
 /// Much longer than anything takes on the slowest machine: it only ends a test that hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(10);

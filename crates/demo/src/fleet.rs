@@ -15,7 +15,12 @@ use wavelift_runtime::Clock;
 use wavelift_sim::{apiserver, cluster::Operator};
 
 pub use self::cluster::Member;
-use crate::{cast::Cast, kubeconfig, scenario::Fault, spread::SOURCE};
+use crate::{
+    cast::Cast,
+    kubeconfig::{self, Server},
+    scenario::Fault,
+    spread::SOURCE,
+};
 
 /// The hub's namespace, where the campaign lives too.
 pub const NAMESPACE: &str = "wavelift";
@@ -155,8 +160,13 @@ impl Fleet {
 
     /// Writes a kubeconfig with the hub and every cluster.
     pub fn write_kubeconfig(&self, path: &Path) -> Result<(), Error> {
-        let mut servers = vec![("hub".to_owned(), self.server.url())];
-        servers.extend(self.members.iter().map(|m| (m.name().to_owned(), m.url())));
+        let hub = Server { name: "hub".to_owned(), url: self.server.url(), namespace: NAMESPACE };
+        let mut servers = vec![hub];
+        servers.extend(self.members.iter().map(|member| Server {
+            name: member.name().to_owned(),
+            url: member.url(),
+            namespace: cluster::AGENT_NAMESPACE,
+        }));
         kubeconfig::write(path, &servers)
             .map_err(|source| Error::Io { doing: "write the kubeconfig", source })
     }

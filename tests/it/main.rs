@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod catalogs;
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod harness;

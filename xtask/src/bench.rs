@@ -11,6 +11,6 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         say("no benches yet");
         return Ok(());
     }
-    let mut command = cargo(&["bench", "--package", "wavelift-tests", "--bench", "*", "--"]);
+    let mut command = cargo(&["bench", "--package", "wavelift-tests", "--benches", "--"]);
     shell::run(command.args(args))
 }

@@ -25,10 +25,7 @@ pub use self::{
 };
 
 /// Runs a hub as its command line says, until `shutdown`.
-pub async fn run(
-    arguments: &config::Arguments,
-    shutdown: CancellationToken,
-) -> anyhow::Result<()> {
+pub async fn run(arguments: &config::Arguments, shutdown: CancellationToken) -> anyhow::Result<()> {
     let options = arguments.options().await?;
     let client = options.client.clone();
     let hub = Hub::start(options, shutdown.clone()).await?;

@@ -143,8 +143,8 @@ fn next(name: &str, catalog: &Arc<Catalog>) {
     let request = Request {
         namespace: "operators".to_owned(),
         subscriptions: vec![Subscription {
-            package: package.to_string(),
-            channel: channel.to_string(),
+            package: package.clone(),
+            channel: channel.clone(),
             catalog: key,
             installed: Some(Installed {
                 csv: last,
@@ -158,7 +158,7 @@ fn next(name: &str, catalog: &Arc<Catalog>) {
     row(&format!("  the next step from the tail of {name}"), 99, || {
         OlmV0.next(&catalogs, &request)
     });
-    row(&format!("  the whole path from there"), 9, || {
+    row("  the whole path from there", 9, || {
         OlmV0.path(&catalogs, &request, &BTreeMap::new())
     });
 }

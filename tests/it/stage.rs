@@ -134,6 +134,6 @@ impl Stage {
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(done) => done,
-        Err(_) => panic!("waited in vain for {what}"),
+        Err(elapsed) => panic!("waited in vain for {what}: {elapsed}"),
     }
 }

@@ -113,7 +113,9 @@ pub(super) fn compare(summary: &Value, expected: &Expected) -> Vec<String> {
 fn writes(summary: &Value, expected: &Expected) -> Option<String> {
     /// The summary has two digits.
     const ROUNDING: f64 = 0.005;
-    let is = summary["writesPerCluster"].as_f64().unwrap();
+    let Some(is) = summary["writesPerCluster"].as_f64() else {
+        return Some("writesPerCluster is no number".to_owned());
+    };
     let clusters = expected.clusters() as f64;
     let least = expected.writes_min as f64 / clusters - ROUNDING;
     let most = expected.writes_max as f64 / clusters + ROUNDING;

@@ -92,7 +92,7 @@ fn is_root(path: &Path) -> bool {
 
 /// The files that the `mod` lines of `file` may mean.
 fn modules(file: &File) -> Vec<PathBuf> {
-    let dir = file.path.parent().unwrap_or(Path::new(""));
+    let dir = file.path.parent().unwrap_or_else(|| Path::new(""));
     let below = if is_root(&file.path) { dir.to_path_buf() } else { file.path.with_extension("") };
     let mut modules = Vec::new();
     let mut named = None;

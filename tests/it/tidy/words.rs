@@ -117,7 +117,7 @@ fn machine_words(files: &[File]) -> Vec<String> {
 /// Relative links in Markdown whose file is not there.
 fn dead_links(files: &[File], exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut findings = Vec::new();
-    for page in files.iter().filter(|file| file.name().ends_with(".md")) {
+    for page in files.iter().filter(|file| file.path.extension().is_some_and(|kind| kind == "md")) {
         let links = page.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         for link in links {
             let target = link.split('#').next().unwrap_or_default();

@@ -6,9 +6,7 @@ use serde_json::Value;
 use wavelift_catalog::{Catalog, Fbc, Limits};
 
 use super::{Operator, drive::Driver};
-use crate::{
-    olm_v0::{Timing, objects::text},
-};
+use crate::olm_v0::{Timing, objects::text};
 
 const CATALOGS: [&str; 4] = [
     "rendered/argocd-operator.json",

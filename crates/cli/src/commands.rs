@@ -68,11 +68,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
 impl Context<'_> {
     /// `fleetupgrade.wavelift.io/NAME verbed`, as kubectl says it.
     fn done(&self, name: &str, verbed: &str, change: &ChangeArgs) {
-        let how = match change.dry_run {
-            DryRun::None => "",
-            DryRun::Client => " (dry run)",
-            DryRun::Server => " (server dry run)",
-        };
+        let how = how(change);
         self.printer.text(&format!("fleetupgrade.wavelift.io/{name} {verbed}{how}"));
     }
 
@@ -115,6 +111,15 @@ where
             return Ok(None);
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}
+
+/// What follows a change that was not made for real.
+fn how(change: &ChangeArgs) -> &'static str {
+    match change.dry_run {
+        DryRun::None => "",
+        DryRun::Client => " (dry run)",
+        DryRun::Server => " (server dry run)",
     }
 }
 

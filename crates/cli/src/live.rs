@@ -13,6 +13,8 @@ use crate::{args::AccessArgs, kubernetes::Kubernetes};
 
 /// Answers of the JSON API.
 pub(crate) trait Live: Send + Sync {
+    /// Whether clusters are known that have no object yet, and the wave of each.
+    fn knows_every_cluster(&self) -> bool;
     /// All campaigns, of one namespace or of all.
     fn upgrades(&self, namespace: Option<&str>) -> BoxFuture<'_, anyhow::Result<UpgradeList>>;
     /// One campaign.
@@ -41,6 +43,14 @@ pub(crate) struct ClusterQuery {
     pub(crate) check: Option<String>,
     pub(crate) text: Option<String>,
     pub(crate) sort: Option<String>,
+}
+
+impl ClusterQuery {
+    /// True when it leaves no cluster out.
+    pub(crate) fn is_everything(&self) -> bool {
+        let Self { state, wave, check, text, sort: _ } = self;
+        [state, wave, check, text].iter().all(|filter| filter.is_none())
+    }
 }
 
 /// The source that the flags ask for.

@@ -1,12 +1,8 @@
 //! The only place that writes: answers to standard output, everything else to standard error.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is the one module that writes for people"
-)]
+#![expect(clippy::print_stderr, reason = "this is the one module that writes for people")]
 #![expect(clippy::unused_self, reason = "whoever writes must hold the printer")]
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -90,10 +86,7 @@ impl Printer {
 
     /// An answer, or a part of one.
     pub(crate) fn text(&self, text: &str) {
-        print!("{text}");
-        if !text.ends_with('\n') {
-            println!();
-        }
+        put(text, if text.ends_with('\n') { "" } else { "\n" });
     }
 
     /// An answer as the machine forms want it; false when a person is to read it.
@@ -118,8 +111,7 @@ impl Printer {
     /// The whole screen anew; on anything but a terminal nothing.
     pub(crate) fn redraw(&self, text: &str) {
         if self.terminal {
-            print!("\u{1b}[H\u{1b}[2J{text}");
-            drop(std::io::stdout().flush());
+            put("\u{1b}[H\u{1b}[2J", text);
         }
     }
 
@@ -174,7 +166,26 @@ pub(crate) fn usage(error: &clap::Error) -> Exit {
 /// Prints lines and nothing else.
 pub(crate) fn lines(lines: &[String]) -> Exit {
     for line in lines {
-        println!("{line}");
+        put(line, "\n");
     }
     Exit::Success
+}
+
+/// Writes to standard output. Where nobody reads any more, as behind `| head`, there is nothing
+/// left to do: the program ends as a shell expects it.
+#[expect(
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "nobody would read whatever else could be said"
+)]
+fn put(text: &str, end: &str) {
+    /// 128 and SIGPIPE.
+    const NOBODY_READS: i32 = 141;
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes()));
+    match written.and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(NOBODY_READS),
+        Err(error) => eprintln!("error: cannot write the answer: {error}"),
+    }
 }

@@ -8,7 +8,7 @@ use wavelift_api::{
     fleet_upgrade::{ActionSpec, ActionType, Control, Stage},
 };
 
-use super::Context;
+use super::{Context, how};
 use crate::{
     args::{ActionArgs, ChangeArgs, ConfirmArgs, NameArgs},
     exit::Exit,
@@ -109,6 +109,12 @@ pub(super) async fn act(
     if fleet.spec.stage != Stage::Rollout {
         bail!("{} is not launched yet: there is nothing to retry or skip", what.name);
     }
+    if context.live.knows_every_cluster() {
+        for cluster in &what.clusters {
+            // A name that is typed wrongly would wait in the spec for ever.
+            context.live.cluster(context.kubernetes.namespace(), &what.name, cluster).await?;
+        }
+    }
     let (kind, verbed) = match act {
         Act::Retry => (ActionType::Retry, "to be retried"),
         Act::Skip => (ActionType::Skip, "to be skipped"),
@@ -127,7 +133,7 @@ pub(super) async fn act(
     let patch = json!({"spec": {"actions": actions}});
     context.kubernetes.change(&fleet, patch, &what.change).await?;
     for cluster in &what.clusters {
-        context.printer.text(&format!("{cluster} {verbed}"));
+        context.printer.text(&format!("{cluster} {verbed}{}", how(&what.change)));
     }
     Ok(Exit::Success)
 }

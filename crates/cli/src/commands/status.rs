@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, time::Duration};
 
+use anyhow::bail;
 use wavelift_api::live::{PhaseName, UpgradeView};
 
 use super::{Context, poll};
@@ -101,6 +102,10 @@ async fn watch(context: &Context<'_>, what: &StatusArgs, name: &str) -> anyhow::
 
 /// `wavelift clusters`
 pub(super) async fn clusters(context: &Context<'_>, what: &ClustersArgs) -> anyhow::Result<Exit> {
+    let has_hub = context.live.knows_every_cluster();
+    if what.wave.is_some() && !has_hub {
+        bail!("only the hub knows which wave a cluster is in: give --url (WAVELIFT_URL)");
+    }
     let query = ClusterQuery {
         state: what.state.clone(),
         wave: what.wave.clone(),
@@ -116,7 +121,14 @@ pub(super) async fn clusters(context: &Context<'_>, what: &ClustersArgs) -> anyh
         return Ok(Exit::Success);
     }
     if list.items.is_empty() {
-        context.printer.note("No cluster matches.");
+        context.printer.note(match (has_hub, query.is_everything()) {
+            (true, true) => "The campaign has no clusters: does its selection match any?",
+            (true, false) => "No cluster matches. Without the filters all of them are listed.",
+            (false, _) => {
+                "No ClusterUpgrade matches. Clusters that have none yet are known to the hub only: \
+                 give --url (WAVELIFT_URL)."
+            }
+        });
     } else {
         context.printer.text(&render::clusters(&list.items, context.printer));
     }

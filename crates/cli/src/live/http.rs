@@ -50,7 +50,7 @@ impl Http {
                 .with_context(|| format!("the answer from {url} cannot be read"));
         }
         match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) => bail!("{}: {}", problem.title, problem.detail),
+            Ok(problem) => bail!("{}", sentence(&problem)),
             Err(_) => bail!("{url} answers {status}"),
         }
     }
@@ -80,6 +80,10 @@ impl Http {
 }
 
 impl Live for Http {
+    fn knows_every_cluster(&self) -> bool {
+        true
+    }
+
     fn upgrades(&self, namespace: Option<&str>) -> BoxFuture<'_, anyhow::Result<UpgradeList>> {
         let only = namespace.map_or_else(String::new, |n| format!("&namespace={}", encode(n)));
         self.get(format!("fleetupgrades?limit={PAGE}{only}")).boxed()
@@ -122,6 +126,13 @@ impl Live for Http {
     }
 }
 
+/// What went wrong and what to do about it.
+fn sentence(problem: &Problem) -> String {
+    let action = problem.action.trim();
+    let end = if action.is_empty() { String::new() } else { format!("\n  what next: {action}") };
+    format!("{}: {}{end}", problem.title, problem.detail)
+}
+
 /// Percent-encodes everything but what needs none anywhere in an address.
 fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -143,6 +154,22 @@ mod tests {
     fn what_is_typed_cannot_leave_its_place_in_the_address() {
         assert_eq!(encode("a/b?c=d&e ü"), "a%2Fb%3Fc%3Dd%26e%20%C3%BC");
         assert_eq!(encode("Failed,Stalled"), "Failed,Stalled");
+    }
+
+    #[test]
+    fn a_problem_comes_with_what_to_do() {
+        let mut problem = Problem {
+            kind: "urn:wavelift:problem:not-found".to_owned(),
+            title: "Not found".to_owned(),
+            status: 404,
+            detail: "no cluster x".to_owned(),
+            code: "not-found".to_owned(),
+            action: "List the clusters.".to_owned(),
+            instance: None,
+        };
+        assert_eq!(sentence(&problem), "Not found: no cluster x\n  what next: List the clusters.");
+        problem.action.clear();
+        assert_eq!(sentence(&problem), "Not found: no cluster x");
     }
 
     #[test]

@@ -59,6 +59,10 @@ impl Objects {
 }
 
 impl Live for Objects {
+    fn knows_every_cluster(&self) -> bool {
+        false
+    }
+
     fn upgrades(&self, namespace: Option<&str>) -> BoxFuture<'_, anyhow::Result<UpgradeList>> {
         self.list(namespace.map(str::to_owned)).boxed()
     }

@@ -130,12 +130,12 @@ impl fmt::Display for WaitingOn {
             Self::Checks { checks, next_check_at } => {
                 let checks =
                     if checks.is_empty() { "its checks".to_owned() } else { checks.join(", ") };
-                write!(f, "held by {checks}, checked again at {next_check_at}")
+                write!(f, "held by {checks}, checked again at {next_check_at:.0}")
             }
             Self::Agent { since, skip_at } => {
-                write!(f, "its agent has not been heard since {since}")?;
+                write!(f, "its agent has not been heard since {since:.0}")?;
                 match skip_at {
-                    Some(at) => write!(f, ", left out at {at}"),
+                    Some(at) => write!(f, ", left out at {at:.0}"),
                     None => Ok(()),
                 }
             }

@@ -158,7 +158,5 @@ fn next(name: &str, catalog: &Arc<Catalog>) {
     row(&format!("  the next step from the tail of {name}"), 99, || {
         OlmV0.next(&catalogs, &request)
     });
-    row("  the whole path from there", 9, || {
-        OlmV0.path(&catalogs, &request, &BTreeMap::new())
-    });
+    row("  the whole path from there", 9, || OlmV0.path(&catalogs, &request, &BTreeMap::new()));
 }

@@ -77,6 +77,12 @@ impl<C: Commands> Driver<C> {
             digest: consent::some(subject.status.consented_digest.as_deref()),
         };
         let word = word(spec.stage, spec.word.as_deref(), taken, &observed.digest);
+        // A start that was decided under a word which no longer stands is decided anew.
+        if word == Word::Stale
+            && let Some(memory) = self.memory.campaigns.get_mut(uid)
+        {
+            memory.pending.clear();
+        }
         let facts = facts::facts(&subject, &spec, &observed, word, &self.memory);
         let now = self.context.clock.now();
         let limits = &self.context.settings.limits;

@@ -3,20 +3,39 @@
 mod expected;
 mod halted;
 
-use std::process::Stdio;
+use std::{process::Stdio, sync::Arc};
 
 use futures::{StreamExt as _, stream};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use wavelift_demo::{Scenario, run};
+use wavelift_demo::{Scenario, Teller, run};
 
 use self::expected::{Expected, compare};
-use crate::stage::{Silent, answer, options, soon, wavelift};
+use crate::stage::{PATIENCE, answer, options, wavelift};
 
 /// Ten times the default pace.
 const SPEED: f64 = 10.0;
 /// So many fleets live at once.
 const AT_ONCE: usize = 7;
+
+/// Keeps the story of a demo for the one that does not end.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    fn text(&self) -> String {
+        self.0.lock().join("\n")
+    }
+}
+
+impl Teller for Told {
+    fn line(&mut self, line: &str) {
+        self.0.lock().push(line.to_owned());
+    }
+    fn progress(&mut self, _: u64, _: u64, _: &str) {}
+    fn finish(&mut self) {}
+}
 
 /// Seeds and sizes of fleets; the sixty clusters of seed 7 are the program's own.
 fn fleets() -> Vec<(u64, usize)> {
@@ -32,10 +51,15 @@ async fn the_summaries_of_twenty_seeds_are_what_their_faults_say() {
         // As text, so that nothing of the demo's own reading of it is used.
         let scenario = serde_json::to_string(&Scenario::new(seed, clusters)).unwrap();
         let options = options(seed, clusters, SPEED);
-        let outcome = tokio::spawn(async move {
-            run(&options, &mut Silent, CancellationToken::new()).await.unwrap()
+        let told = Told::default();
+        let mut teller = told.clone();
+        let demo = tokio::spawn(async move {
+            run(&options, &mut teller, CancellationToken::new()).await.unwrap()
         });
-        let outcome = soon("a demo", outcome).await.unwrap();
+        let Ok(outcome) = tokio::time::timeout(PATIENCE, demo).await else {
+            panic!("seed {seed} with {clusters} clusters does not end:\n{}", told.text());
+        };
+        let outcome = outcome.unwrap();
         let summary = serde_json::to_value(outcome.summary).unwrap();
         compare(&summary, &Expected::of(&serde_json::from_str(&scenario).unwrap()))
     });

@@ -1,8 +1,8 @@
 //! The command line: what a person types to see, launch and steer campaigns.
 //!
-//! [`args`] holds what was typed, [`commands`] has one function a command, [`render`] turns views
-//! into text and nothing else, and [`printer`] is the only place that writes. Spec changes go to the
-//! Kubernetes API with the user's kubeconfig; live data comes through [`live::Live`].
+//! `args` holds what was typed, `commands` has one function a command, `render` turns views
+//! into text and nothing else, and `printer` is the only place that writes. Spec changes go to the
+//! Kubernetes API with the user's kubeconfig; live data comes through `live::Live`.
 
 pub mod args;
 pub mod commands;

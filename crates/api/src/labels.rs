@@ -6,6 +6,8 @@ pub const FLEETUPGRADE_UID: &str = "wavelift.io/fleetupgrade-uid";
 pub const FLEETUPGRADE_NAME: &str = "wavelift.io/fleetupgrade-name";
 /// On ClusterUpgrades: the namespace of the FleetUpgrade they belong to.
 pub const FLEETUPGRADE_NAMESPACE: &str = "wavelift.io/fleetupgrade-namespace";
+/// On ClusterUpgrades that were started: the wave they were started in.
+pub const WAVE: &str = "wavelift.io/wave";
 /// On Subscriptions that we made Manual: what `spec.installPlanApproval` was before.
 pub const APPROVAL_BEFORE: &str = "wavelift.io/install-plan-approval-before";
 /// On Subscriptions that we made Manual: the upgrade that did it, `<namespace>/<name>`.

@@ -201,7 +201,8 @@ impl<C: Commands> Driver<C> {
         let is_ahead = pass.subject.starting.contains(name);
         if let Some(part) = &member.part {
             if is_ahead && part.needs_start() {
-                return Some((Verb::Replace, part.started(pass.subject.status.epoch)));
+                let wave = pass.observed.wave_of(name);
+                return Some((Verb::Replace, part.started(pass.subject.status.epoch, wave)));
             }
             if let Some(status) = self.heard_word(part, &member.key, is_ahead) {
                 return Some((Verb::ReplaceStatus, status));

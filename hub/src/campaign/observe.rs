@@ -9,7 +9,7 @@ use wavelift_api::{FleetUpgrade, FleetUpgradeStatus};
 use wavelift_catalog::planner::Planned;
 use wavelift_core::{
     campaign::{Link, Run, Wave},
-    ids::{ClusterName, Uid},
+    ids::{ClusterName, Uid, WaveName},
     plan::{Plan, fleet_digest},
 };
 
@@ -77,7 +77,7 @@ pub(super) struct Sources<'a> {
 /// Looks.
 pub(super) fn observe(sources: &mut Sources<'_>, subject: &Subject, spec: &Spec) -> Observed {
     let also = begun(sources.objects, subject);
-    let waves = select::waves(spec, sources.clusters, &also);
+    let waves = select::waves(spec, sources.clusters, also);
     let holders = holders(sources.objects, sources.memory, &subject.uid);
     let mut members = BTreeMap::new();
     for cluster in waves.iter().flat_map(|wave| &wave.members) {
@@ -101,12 +101,15 @@ pub(super) fn observe(sources: &mut Sources<'_>, subject: &Subject, spec: &Spec)
     Observed { waves, members, digest }
 }
 
-/// Clusters that were started: they stay members whatever the selection says now.
-fn begun(objects: &Objects, subject: &Subject) -> BTreeSet<ClusterName> {
-    let mut begun = subject.starting.clone();
+/// Clusters that were started, and in which wave: they stay where they are whatever selections and
+/// labels say now. Else a failure would count in another wave than its start did, and the failure
+/// budget of the first could be passed.
+fn begun(objects: &Objects, subject: &Subject) -> BTreeMap<ClusterName, Option<WaveName>> {
+    let mut begun: BTreeMap<_, _> =
+        subject.starting.iter().map(|name| (name.clone(), None)).collect();
     for (_, part) in objects.parts.iter() {
         if part.campaign == subject.uid && (part.is_started() || part.run() != Run::NotStarted) {
-            begun.insert(part.cluster.clone());
+            begun.insert(part.cluster.clone(), part.wave());
         }
     }
     begun
@@ -159,6 +162,14 @@ fn plan(
     match sources.planning.plan(held, sources.catalogs, targets) {
         Some(planned) => PlanNow::Made(planned),
         None => PlanNow::Missing("its plan to be made"),
+    }
+}
+
+impl Observed {
+    /// The wave that a cluster is in.
+    pub(super) fn wave_of(&self, cluster: &ClusterName) -> Option<&WaveName> {
+        let wave = self.waves.iter().find(|wave| wave.members.contains(cluster));
+        wave.map(|wave| &wave.name)
     }
 }
 

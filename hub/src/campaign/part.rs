@@ -12,7 +12,7 @@ use wavelift_api::{
 use wavelift_core::{
     campaign::{Failure, Run, SkipReason},
     fence::{Fence, Revision},
-    ids::{self, ClusterName, Namespace, Uid, UpgradeName},
+    ids::{self, ClusterName, Namespace, Uid, UpgradeName, WaveName},
     plan::Plan,
 };
 
@@ -139,9 +139,19 @@ impl Part {
             .filter(|revision| *revision > Revision::default())
     }
 
-    /// Started, or started again after a failure: the spec of that.
-    pub(crate) fn started(&self, epoch: i64) -> ClusterUpgrade {
+    /// The wave it was started in.
+    pub(crate) fn wave(&self) -> Option<WaveName> {
+        let name = self.object.metadata.labels.as_ref()?.get(labels::WAVE)?;
+        WaveName::try_from(name.as_str()).ok()
+    }
+
+    /// Started in a wave, or started again after a failure: the object of that.
+    pub(crate) fn started(&self, epoch: i64, wave: Option<&WaveName>) -> ClusterUpgrade {
         let mut object = self.object.clone();
+        if let Some(wave) = wave {
+            let labels = object.metadata.labels.get_or_insert_default();
+            labels.insert(labels::WAVE.to_owned(), wave.to_string());
+        }
         if matches!(self.run(), Run::Failed(_)) {
             object.spec.attempt = object.spec.attempt.saturating_add(1);
         }

@@ -16,54 +16,70 @@ const REST: &str = "rest";
 /// The only wave of a campaign that names none.
 const ALL: &str = "all";
 
-/// The campaign's waves with their members; `also` are members whatever the selection says,
-/// because they were started.
-pub(super) fn waves(spec: &Spec, clusters: &Clusters, also: &BTreeSet<ClusterName>) -> Vec<Wave> {
+/// The campaign's waves with their members. Those that `begun` names are members whatever the
+/// selection says, and of the wave they were started in as long as there is one of that name.
+pub(super) fn waves(
+    spec: &Spec,
+    clusters: &Clusters,
+    mut begun: BTreeMap<ClusterName, Option<WaveName>>,
+) -> Vec<Wave> {
+    let last = last_name(&spec.waves);
     let mut left = chosen(&spec.clusters, clusters);
-    left.extend(also.iter().cloned());
+    left.extend(begun.keys().cloned());
+    begun.retain(|_, wave| {
+        let is_known = |name: &WaveName| spec.waves.iter().any(|rule| rule.name == *name);
+        wave.as_ref().is_some_and(|name| is_known(name) || *name == last)
+    });
+    left.retain(|name| !begun.contains_key(name));
+    let stayed = |wave: &WaveName| {
+        let here = begun.iter().filter(|(_, name)| name.as_ref() == Some(wave));
+        here.map(|(cluster, _)| cluster.clone()).collect::<Vec<_>>()
+    };
     let mut waves = vec![];
     for rule in &spec.waves {
-        let members = match &rule.members {
-            Choice::Names(names) => {
-                names.iter().filter(|name| left.remove(*name)).cloned().collect()
-            }
-            Choice::Labels(selector) => {
-                let selected = |name: &ClusterName| {
-                    let managed = clusters.get(name).and_then(|known| known.managed.as_ref());
-                    managed.is_some_and(|managed| matches(selector, &managed.labels))
-                };
-                let members: Vec<_> = left.iter().filter(|name| selected(name)).cloned().collect();
-                for name in &members {
-                    left.remove(name);
-                }
-                members
-            }
-        };
-        waves.push(wave(rule, members));
+        let mut members = stayed(&rule.name);
+        members.extend(taken(&rule.members, &mut left, clusters));
+        waves.push(Wave {
+            name: rule.name.clone(),
+            members,
+            max_concurrent: rule.max_concurrent,
+            max_failures: rule.max_failures,
+        });
     }
+    left.extend(stayed(&last));
     if !left.is_empty() || waves.is_empty() {
-        waves.push(last(&waves, left));
+        // One at a time and no failure: nobody said more.
+        let members = left.into_iter().collect();
+        waves.push(Wave { name: last, members, max_concurrent: 1, max_failures: 0 });
     }
     waves
 }
 
-fn wave(rule: &WaveRule, members: Vec<ClusterName>) -> Wave {
-    Wave {
-        name: rule.name.clone(),
-        members,
-        max_concurrent: rule.max_concurrent,
-        max_failures: rule.max_failures,
+/// What a wave takes of the clusters that are left.
+fn taken(
+    members: &Choice,
+    left: &mut BTreeSet<ClusterName>,
+    clusters: &Clusters,
+) -> Vec<ClusterName> {
+    match members {
+        Choice::Names(names) => names.iter().filter(|name| left.remove(*name)).cloned().collect(),
+        Choice::Labels(selector) => {
+            let selected = |name: &ClusterName| {
+                let managed = clusters.get(name).and_then(|known| known.managed.as_ref());
+                managed.is_some_and(|managed| matches(selector, &managed.labels))
+            };
+            left.extract_if(.., |name| selected(name)).collect()
+        }
     }
 }
 
-/// One at a time and no failure: nobody said more.
-fn last(before: &[Wave], members: BTreeSet<ClusterName>) -> Wave {
-    let mut name = if before.is_empty() { ALL.to_owned() } else { REST.to_owned() };
-    while before.iter().any(|wave| wave.name.as_str() == name) {
+/// The name of the wave of those that no wave takes.
+fn last_name(rules: &[WaveRule]) -> WaveName {
+    let mut name = if rules.is_empty() { ALL.to_owned() } else { REST.to_owned() };
+    while rules.iter().any(|rule| rule.name.as_str() == name) {
         name.push_str("-x");
     }
-    let name = WaveName::try_from(name).expect("letters and dashes make a name");
-    Wave { name, members: members.into_iter().collect(), max_concurrent: 1, max_failures: 0 }
+    WaveName::try_from(name).expect("letters and dashes make a name")
 }
 
 fn chosen(choice: &Choice, clusters: &Clusters) -> BTreeSet<ClusterName> {

@@ -134,6 +134,14 @@ impl World {
         );
     }
 
+    /// Gives a cluster another label.
+    pub(super) fn relabel(&self, cluster: &str, label: &str) {
+        let edited = self.api.store().modify(&gk::MANAGED_CLUSTER, None, cluster, |object| {
+            object["metadata"]["labels"]["cluster"] = json!(label);
+        });
+        edited.unwrap();
+    }
+
     /// Leads under `term` until it is stopped.
     pub(super) fn lead(&self, term: u64) -> Leader {
         let registry = registry::Metrics::new();

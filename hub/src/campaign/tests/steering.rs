@@ -228,3 +228,30 @@ async fn a_cluster_that_is_not_there_can_be_left_out() {
     assert_eq!((summary.succeeded, summary.skipped), (1, 1));
     leader.stop().await;
 }
+
+#[tokio::test]
+async fn a_started_cluster_stays_in_its_wave_whatever_its_labels_say() {
+    let world = World::new(&["a", "b", "c", "d"]);
+    let leader = world.lead(1);
+    world.connect(&leader, &["a", "b", "c", "d"]).await;
+    world.relabel("b", "a");
+    let wave = |name: &str, label: &str| json!({"name": name, "selector": {"matchLabels": {"cluster": label}}});
+    let mut spec = campaign(&["a", "b", "c", "d"], 0);
+    spec["waves"] = json!([wave("first", "a"), wave("second", "c")]);
+    spec["budget"] = json!({"mode": "Strict"});
+    world.apply_fleet("up", &spec);
+    let first = world.assigned("a", |_| true).await;
+    let label = || world.part("a").unwrap().metadata.labels.unwrap().remove("wavelift.io/wave");
+    assert_eq!(label().as_deref(), Some("first"));
+
+    world.relabel("a", "c");
+    // News of clusters come in order: who has heard of d has heard of a.
+    world.relabel("d", "c");
+    let of = |cluster: &str| leader.row("up", cluster).map(|row| row["wave"].clone());
+    world.until("the hub has seen both", || of("d") == Some(json!("second"))).await;
+    assert_eq!(of("a"), Some(json!("first")));
+    world.end("a", &first, "Failed", 1).await;
+    world.until("the campaign has failed", || world.phase("up") == "Failed").await;
+    assert!(world.agents.assignments("b").is_empty(), "the failure counts where a started");
+    leader.stop().await;
+}

@@ -1,9 +1,12 @@
 //! One catalog in memory: its graph, its digest, what the engines look up in it, and the manifests
 //! that it carries inline.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use serde_json::Value;
 
 use crate::{
+    contents::Contents,
     fbc::Fbc,
     graph::{self, Bundle, Digest, Graph},
     limits::Limits,
@@ -19,13 +22,18 @@ pub(crate) use self::{
 mod index;
 mod traits;
 
+/// Manifests by package and bundle.
+type ManifestsByBundle = BTreeMap<String, BTreeMap<String, Manifests>>;
+
 /// One catalog as a cluster sees it.
 #[derive(Debug)]
 pub struct Catalog {
     graph: Graph,
     digest: Digest,
     index: Index,
-    manifests: BTreeMap<String, BTreeMap<String, Manifests>>,
+    manifests: ManifestsByBundle,
+    documents: BTreeMap<String, Vec<Value>>,
+    contents: OnceLock<Contents>,
 }
 
 // === impl Catalog ===
@@ -35,9 +43,15 @@ impl Catalog {
     /// is not refused here, as OLM v1 reads such catalogs all the same; only what has two meanings
     /// (one thing defined twice) is.
     pub fn from_fbc(fbc: Fbc, limits: &Limits) -> Result<Self, graph::Error> {
+        let mut fbc = fbc;
+        let mut documents: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for other in std::mem::take(&mut fbc.others) {
+            documents.entry(other.package).or_default().push(other.value);
+        }
         let (graph, manifests) = Graph::from_fbc(fbc, limits)?;
         let mut catalog = Self::from_graph(graph);
         catalog.manifests = manifests;
+        catalog.documents = documents;
         Ok(catalog)
     }
 
@@ -45,7 +59,14 @@ impl Catalog {
     pub fn from_graph(graph: Graph) -> Self {
         let digest = graph.digest();
         let index = Index::of(&graph);
-        Self { graph, digest, index, manifests: BTreeMap::new() }
+        Self {
+            graph,
+            digest,
+            index,
+            manifests: BTreeMap::new(),
+            documents: BTreeMap::new(),
+            contents: OnceLock::new(),
+        }
     }
 
     /// The upgrade graph.
@@ -69,6 +90,22 @@ impl Catalog {
         self.manifests.get(package)?.get(name)
     }
 
+    /// The documents of schemas that are not OLM's own which authors wrote for a package, as they
+    /// stand in the catalog; those of no package are under the empty name.
+    pub fn documents(&self, package: &str) -> &[Value] {
+        self.documents.get(package).map_or(&[], Vec::as_slice)
+    }
+
+    /// The packages that have manifests or documents.
+    pub(crate) fn beside(&self) -> (&ManifestsByBundle, &BTreeMap<String, Vec<Value>>) {
+        (&self.manifests, &self.documents)
+    }
+
+    /// The table of what the catalog holds beside its graph; made when it is first asked for.
+    pub fn contents(&self) -> &Contents {
+        self.contents.get_or_init(|| Contents::of(self))
+    }
+
     /// The bundle at the head of a channel: the one OLM v0 would install now.
     pub fn head(&self, package: &str, channel: &str) -> Result<&str, ChainError> {
         let chain = self.index.chain(package, channel).ok_or(ChainError::Empty)?;
@@ -90,6 +127,8 @@ impl Catalog {
         let mut subset = Self::from_graph(self.graph.subset(packages.iter().copied()));
         let kept = packages.iter().filter_map(|name| self.manifests.get_key_value(*name));
         subset.manifests = kept.map(|(name, of)| (name.clone(), of.clone())).collect();
+        let kept = packages.iter().filter_map(|name| self.documents.get_key_value(*name));
+        subset.documents = kept.map(|(name, of)| (name.clone(), of.clone())).collect();
         subset
     }
 

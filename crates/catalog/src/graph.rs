@@ -16,7 +16,7 @@ pub use self::digest::Digest;
 use crate::limits::Limits;
 
 mod build;
-mod canonical;
+pub(crate) mod canonical;
 mod digest;
 
 /// Why bytes are not a graph, or a catalog has none.

@@ -5,6 +5,7 @@
 //! by which hops a target is reached. Pure but for [`fbc::Fbc::read`], which reads a directory.
 
 pub mod catalog;
+pub mod contents;
 pub mod engine;
 pub mod fbc;
 pub mod graph;
@@ -15,6 +16,7 @@ pub mod validate;
 
 pub use self::{
     catalog::Catalog,
+    contents::Contents,
     engine::{Engine, olm_v0::OlmV0},
     fbc::Fbc,
     graph::{Digest, Graph},

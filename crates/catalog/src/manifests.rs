@@ -38,6 +38,16 @@ pub enum Error {
 // === impl Manifests ===
 
 impl Manifests {
+    /// From base64 of JSON or YAML each, as a catalog carries them.
+    pub fn from_encoded(encoded: impl IntoIterator<Item = String>) -> Self {
+        Self::new(encoded)
+    }
+
+    /// Each manifest as it stands in the catalog.
+    pub fn encoded(&self) -> impl Iterator<Item = &str> {
+        self.encoded.iter().map(|data| &**data)
+    }
+
     pub(crate) fn new(encoded: impl IntoIterator<Item = String>) -> Self {
         Self { encoded: encoded.into_iter().map(Arc::from).collect() }
     }

@@ -97,6 +97,10 @@ pub struct CatalogSource {
     pub connection_state: Option<String>,
     /// Digest of the canonical graph form, `sha256:<hex>`.
     pub digest: Option<String>,
+    /// Digest of the table of what the catalog holds beside its graph, `sha256:<hex>`. Absent where
+    /// the agent is too old to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<String>,
 }
 
 impl Inventory {

@@ -15,7 +15,8 @@ pub(super) fn to_vec(graph: &Graph) -> Vec<u8> {
     out
 }
 
-fn write(value: &Value, out: &mut Vec<u8>) {
+/// Writes any value in the canonical form.
+pub(crate) fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().collect();

@@ -5,6 +5,7 @@
 //! by which hops a target is reached. Pure but for [`fbc::Fbc::read`], which reads a directory.
 
 pub mod catalog;
+pub mod compare;
 pub mod contents;
 pub mod engine;
 pub mod fbc;

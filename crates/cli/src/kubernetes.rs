@@ -13,6 +13,11 @@ use wavelift_api::FleetUpgrade;
 
 use crate::args::{AccessArgs, ChangeArgs, DryRun};
 
+/// How often a change is tried again because the status was written in between.
+const CONFLICTS_MAX: usize = 20;
+/// HTTP's word for it.
+const CONFLICT: u16 = 409;
+
 /// FleetUpgrades of one namespace.
 #[derive(Clone)]
 pub(crate) struct Kubernetes {
@@ -79,30 +84,45 @@ impl Kubernetes {
         })
     }
 
-    /// Changes a part of the spec, if nobody else changed the object since it was read.
+    /// Changes a part of the spec, if nobody else changed the spec since it was read. That the hub
+    /// has written its status meanwhile, as it does all the time, is no reason to refuse.
     pub(crate) async fn change(
         &self,
         read: &FleetUpgrade,
         mut patch: Value,
         change: &ChangeArgs,
     ) -> anyhow::Result<()> {
-        let name = read.metadata.name.as_deref().unwrap_or_default();
-        if let Some(version) = &read.metadata.resource_version {
-            patch["metadata"]["resourceVersion"] = Value::String(version.clone());
-        }
         if change.dry_run == DryRun::Client {
             return Ok(());
         }
+        let name = read.metadata.name.as_deref().unwrap_or_default();
         let params = PatchParams {
             dry_run: change.dry_run == DryRun::Server,
             field_manager: Some(change.field_manager.clone()),
             ..PatchParams::default()
         };
-        self.api()
-            .patch(name, &params, &Patch::Merge(patch))
-            .await
-            .with_context(|| format!("cannot change FleetUpgrade {name}"))?;
-        Ok(())
+        let mut version = read.metadata.resource_version.clone();
+        for _ in 0..CONFLICTS_MAX {
+            if let Some(version) = &version {
+                patch["metadata"]["resourceVersion"] = Value::String(version.clone());
+            }
+            match self.api().patch(name, &params, &Patch::Merge(&patch)).await {
+                Ok(_) => return Ok(()),
+                Err(kube::Error::Api(status)) if status.code == CONFLICT => {}
+                Err(error) => {
+                    return Err(error)
+                        .with_context(|| format!("cannot change FleetUpgrade {name}"));
+                }
+            }
+            let now = self.get(name).await?.metadata;
+            if (&now.uid, now.generation) != (&read.metadata.uid, read.metadata.generation) {
+                bail!(
+                    "somebody else changed FleetUpgrade {name} at this moment: look, and try again"
+                );
+            }
+            version = now.resource_version;
+        }
+        bail!("FleetUpgrade {name} is written too often to be changed: try again")
     }
 
     /// Makes or changes a FleetUpgrade as a file has it.
@@ -128,5 +148,62 @@ impl Kubernetes {
         api.patch(&name, &params, &Patch::Apply(value))
             .await
             .with_context(|| format!("cannot apply FleetUpgrade {name}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wavelift_runtime::Clock;
+    use wavelift_sim::apiserver::{ApiServer, gk};
+
+    use super::*;
+
+    const CHANGE: ChangeArgs = ChangeArgs { dry_run: DryRun::None, field_manager: String::new() };
+
+    fn server() -> (ApiServer, Kubernetes) {
+        let api = ApiServer::new(Clock::real());
+        for crd in wavelift_api::crds() {
+            api.install_crd(&serde_json::to_value(crd).unwrap()).unwrap();
+        }
+        let fleet = json!({
+            "metadata": {"name": "up", "namespace": "default"},
+            "spec": {
+                "targets": {"operators": [{"package": "tea", "version": "1.2.0"}]},
+                "clusters": {"names": ["a"]},
+            },
+        });
+        api.store().create(&gk::FLEET_UPGRADE, fleet).unwrap();
+        let client = api.client("person");
+        (api, Kubernetes { client, namespace: "default".to_owned() })
+    }
+
+    fn write(api: &ApiServer, edit: impl Fn(&mut Value)) {
+        let edited = api.store().modify(&gk::FLEET_UPGRADE, Some("default"), "up", edit);
+        edited.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_status_written_in_between_does_not_refuse_a_change() {
+        let (api, kubernetes) = server();
+        let read = kubernetes.get("up").await.unwrap();
+        write(&api, |object| object["status"] = json!({"phase": "Running"}));
+        let patch = json!({"spec": {"control": "Paused"}});
+        kubernetes.change(&read, patch, &CHANGE).await.unwrap();
+        let object = api.store().get(&gk::FLEET_UPGRADE, Some("default"), "up").unwrap();
+        assert_eq!(object["spec"]["control"], "Paused");
+        assert_eq!(object["status"]["phase"], "Running");
+    }
+
+    #[tokio::test]
+    async fn a_spec_changed_in_between_is_not_written_over() {
+        let (api, kubernetes) = server();
+        let read = kubernetes.get("up").await.unwrap();
+        write(&api, |object| object["spec"]["control"] = json!("Cancelled"));
+        let patch = json!({"spec": {"control": "Paused"}});
+        let refused = kubernetes.change(&read, patch, &CHANGE).await.unwrap_err();
+        assert!(refused.to_string().contains("somebody else changed"), "{refused}");
+        let object = api.store().get(&gk::FLEET_UPGRADE, Some("default"), "up").unwrap();
+        assert_eq!(object["spec"]["control"], "Cancelled");
     }
 }

@@ -7,7 +7,7 @@ use wavelift_api::live::PhaseName;
 use wavelift_sim::apiserver::gk;
 use wavelift_sim::workload::Behaviour;
 
-use crate::stage::{Stage, answer, options, wavelift};
+use crate::stage::{Stage, answer, options, soon, wavelift};
 
 /// Six clusters of which one is not heard, one is held at first and one fails.
 async fn stage() -> Stage {
@@ -44,8 +44,8 @@ fn healthy(stage: &Stage) -> String {
     clusters.iter().find(calm).unwrap()["name"].as_str().unwrap().to_owned()
 }
 
-/// An operator of the cluster says whether it may be upgraded.
-fn upgradeable(stage: &Stage, cluster: &str, status: &str) {
+/// An operator of the cluster says whether it may be upgraded, and OLM has heard it.
+async fn upgradeable(stage: &Stage, cluster: &str, status: &str) {
     let member = stage.fleet.members().iter().find(|member| member.name() == cluster).unwrap();
     let condition = json!({
         "type": "Upgradeable", "status": status, "reason": "Test", "message": "says the test",
@@ -58,6 +58,17 @@ fn upgradeable(stage: &Stage, cluster: &str, status: &str) {
             object["spec"]["conditions"] = json!([condition]);
         })
         .unwrap();
+    let heard = async {
+        let mut changes = store.subscribe();
+        loop {
+            let object = store.get(&gk::OPERATOR_CONDITION, namespace, csv).unwrap();
+            if object["status"]["conditions"][0]["status"] == status {
+                return;
+            }
+            changes.next().await;
+        }
+    };
+    soon("OLM to hear of the condition", heard).await;
 }
 
 /// The campaign as a file; JSON is YAML.
@@ -85,7 +96,7 @@ async fn a_campaign_goes_from_preview_to_its_end() {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let held = healthy(&stage);
     let failing = with_fault(&stage, "neverAvailable");
-    upgradeable(&stage, &held, "False");
+    upgradeable(&stage, &held, "False").await;
 
     let file = file(&stage);
     let shown = run(vec!["preview".into(), "-f".into(), file.display().to_string()]).await.good();
@@ -116,7 +127,7 @@ async fn a_campaign_goes_from_preview_to_its_end() {
     assert_eq!(late.code, 6, "{late:?}");
     run(words("freeze demo")).await.good();
     stage.until(|upgrade| upgrade.view.row.phase == PhaseName::Frozen).await;
-    upgradeable(&stage, &held, "True");
+    upgradeable(&stage, &held, "True").await;
     run(words("resume demo")).await.good();
     let twice = run(words("resume demo")).await.good();
     assert_eq!(twice, "fleetupgrade.wavelift.io/demo already resumed\n");
@@ -140,11 +151,11 @@ async fn a_campaign_goes_from_preview_to_its_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clusters_are_skipped_and_retried_and_a_campaign_is_cancelled() {
     let stage = stage().await;
+    let held = healthy(&stage);
+    upgradeable(&stage, &held, "False").await;
     stage.preview().await;
     let early = answer(&mut stage.command(wavelift(), &["retry", "demo", "-c", "x"])).await;
     contains(&early.bad(1), &["not launched yet"]);
-    let held = healthy(&stage);
-    upgradeable(&stage, &held, "False");
     stage.launch().await;
     let skipped = answer(&mut stage.command(wavelift(), &["skip", "demo", "-c", &held])).await;
     assert_eq!(skipped.good(), format!("{held} to be skipped\n"));

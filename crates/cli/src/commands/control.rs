@@ -5,7 +5,9 @@ use kube::ResourceExt as _;
 use serde_json::json;
 use wavelift_api::{
     FleetUpgrade,
+    cluster_upgrade::ClusterStateName,
     fleet_upgrade::{ActionSpec, ActionType, Control, Stage},
+    live::ClusterRow,
 };
 
 use super::{Context, how};
@@ -112,7 +114,11 @@ pub(super) async fn act(
     if context.live.knows_every_cluster() {
         for cluster in &what.clusters {
             // A name that is typed wrongly would wait in the spec for ever.
-            context.live.cluster(context.kubernetes.namespace(), &what.name, cluster).await?;
+            let live = &context.live;
+            let seen = live.cluster(context.kubernetes.namespace(), &what.name, cluster).await?;
+            if let Some(remark) = remark(act, &seen.cluster.row, context.printer.usage()) {
+                context.printer.note(&remark);
+            }
         }
     }
     let (kind, verbed) = match act {
@@ -136,6 +142,29 @@ pub(super) async fn act(
         context.printer.text(&format!("{cluster} {verbed}{}", how(&what.change)));
     }
     Ok(Exit::Success)
+}
+
+/// What the user may not expect of an action.
+fn remark(act: Act, cluster: &ClusterRow, usage: &str) -> Option<String> {
+    let is_at_work = match cluster.state {
+        ClusterStateName::Upgrading | ClusterStateName::Verifying => true,
+        ClusterStateName::Pending
+        | ClusterStateName::Blocked
+        | ClusterStateName::Preflight
+        | ClusterStateName::Ready
+        | ClusterStateName::Succeeded
+        | ClusterStateName::Failed
+        | ClusterStateName::Stalled
+        | ClusterStateName::Skipped
+        | ClusterStateName::Unreachable => false,
+    };
+    (matches!(act, Act::Skip) && is_at_work).then(|| {
+        format!(
+            "{} is being upgraded and goes on as long as its agent is heard; `{usage} freeze` stops \
+             it at the next safe point",
+            cluster.name
+        )
+    })
 }
 
 /// A number that no earlier action of this cluster is likely to have.

@@ -25,6 +25,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("wavelift-api", &["wavelift-core"]),
     ("wavelift-proto", &[]),
     ("wavelift-runtime", &["wavelift-core"]),
+    (
+        "wavelift-sources",
+        &["wavelift-core", "wavelift-catalog", "wavelift-proto", "wavelift-runtime"],
+    ),
 ];
 
 /// Crates that `core` and `catalog` must be able to do without.

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use super::{File, files, mk_file, report};
 
 /// Our crates' names begin like a metric's.
-const CRATES: &[&str] =
-    &["agent", "api", "catalog", "cli", "core", "demo", "hub", "proto", "runtime", "sim", "tests"];
+const CRATES: &[&str] = &[
+    "agent", "api", "catalog", "cli", "core", "demo", "hub", "proto", "runtime", "sim", "sources",
+    "tests",
+];
 
 /// Pieces of text that belong to a machine, not to the project. Each is in two parts here, so that
 /// this file does not find itself.

@@ -1,0 +1,312 @@
+//! The catalog of OLM v0: the gRPC registry of a CatalogSource.
+//!
+//! What comes is put together to the documents it was made of, and from there on the catalog is the
+//! same as one read from files. A list of bundles has no manifests and no descriptions of bundles
+//! that have an image, and no channel entries without a bundle. [`Served::left_out`] names the
+//! bundles; [`CatalogSource::bundle`] fetches what there is of one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use backon::Retryable as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::Value;
+use tokio::time::timeout;
+use tonic::{
+    Code, Request, Status, Streaming,
+    metadata::MetadataValue,
+    transport::{Channel, ClientTlsConfig, Endpoint},
+};
+use wavelift_catalog::{Fbc, Limits, fbc};
+use wavelift_proto::olm_registry::{
+    self as wire, experimental_registry_client::ExperimentalRegistryClient,
+    registry_client::RegistryClient,
+};
+
+use self::assemble::Assembly;
+pub use self::{assemble::BundleContent, error::Error};
+use crate::{
+    bounds::{Patience, Retries},
+    trust::Trust,
+};
+
+mod assemble;
+mod error;
+
+/// Bytes of one message. Four times what OLM itself would accept.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Packages that are asked about at the same time.
+const CALLS_AT_ONCE: usize = 8;
+
+/// Whether the registry is spoken to in the clear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// As a CatalogSource's pod is, within its cluster.
+    Plaintext,
+    /// TLS; the name in the address is verified.
+    Tls(Trust),
+}
+
+/// A client of one CatalogSource's registry.
+#[derive(Debug, Clone)]
+pub struct CatalogSource {
+    address: String,
+    channel: Channel,
+    limits: Limits,
+    patience: Patience,
+    retries: Retries,
+}
+
+/// What a registry serves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Served {
+    /// The catalog's documents, but the ones of custom schemas.
+    pub fbc: Fbc,
+    /// Bundles, by package, whose manifests and description were not sent. They may exist all the
+    /// same.
+    pub left_out: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The documents of a custom schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CustomSchema {
+    /// All of them that the registry has for the package.
+    Documents(Vec<Value>),
+    /// The registry is too old to serve any. They may exist all the same.
+    NotServed,
+}
+
+// === impl CatalogSource ===
+
+impl CatalogSource {
+    /// A client of the registry at `address`, a host and a port. Connects when it is first used.
+    pub fn new(
+        address: &str,
+        transport: &Transport,
+        limits: Limits,
+        patience: Patience,
+        retries: Retries,
+    ) -> Result<Self, Error> {
+        let scheme = match transport {
+            Transport::Plaintext => "http",
+            Transport::Tls(_) => "https",
+        };
+        let bad = |source| Error::Address { address: address.to_owned(), source: Box::new(source) };
+        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
+            .map_err(bad)?
+            .connect_timeout(patience.connect)
+            .keep_alive_timeout(patience.silence)
+            .http2_keep_alive_interval(patience.silence);
+        if let Transport::Tls(trust) = transport {
+            let roots = trust.roots().map_err(Error::Trust)?.roots;
+            let tls = ClientTlsConfig::new().trust_anchors(roots).timeout(patience.connect);
+            endpoint = endpoint.tls_config(tls).map_err(bad)?;
+        }
+        let channel = endpoint.connect_lazy();
+        Ok(Self { address: address.to_owned(), channel, limits, patience, retries })
+    }
+
+    /// The whole catalog.
+    pub async fn read(&self) -> Result<Served, Error> {
+        self.again("the catalog", || self.read_once()).await
+    }
+
+    /// One bundle with its description, and its manifests where the catalog has them inline.
+    pub async fn bundle(
+        &self,
+        package: &str,
+        channel: &str,
+        name: &str,
+    ) -> Result<BundleContent, Error> {
+        let call = format!("GetBundle {package} {channel} {name}");
+        let bundle = self
+            .again(&call, || async {
+                let request = wire::GetBundleRequest {
+                    pkg_name: package.to_owned(),
+                    channel_name: channel.to_owned(),
+                    csv_name: name.to_owned(),
+                };
+                let mut client = self.client();
+                self.answer(&call, client.get_bundle(request)).await
+            })
+            .await?;
+        assemble::content(bundle)
+    }
+
+    /// The documents of a custom schema that belong to a package; without one, those that belong to
+    /// none.
+    pub async fn custom_schema(
+        &self,
+        schema: &str,
+        package: Option<&str>,
+    ) -> Result<CustomSchema, Error> {
+        let call = format!("documents of {schema}");
+        let read = || async {
+            match self.custom_schema_once(&call, schema, package).await {
+                Err(Error::Call { source, .. }) if source.code() == Code::Unimplemented => {
+                    Ok(CustomSchema::NotServed)
+                }
+                read => read,
+            }
+        };
+        self.again(&call, read).await
+    }
+
+    async fn custom_schema_once(
+        &self,
+        call: &str,
+        schema: &str,
+        package: Option<&str>,
+    ) -> Result<CustomSchema, Error> {
+        let mut client = ExperimentalRegistryClient::new(self.channel.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX);
+        let mut request = Request::new(wire::ExperimentalListPackageCustomSchemasRequest {
+            schema: schema.to_owned(),
+            package_name: package.unwrap_or_default().to_owned(),
+        });
+        // Without this a server that knows the call answers nothing at all.
+        request
+            .metadata_mut()
+            .insert("x-acknowledge-experimental", MetadataValue::from_static("true"));
+        let listed = client.experimental_list_package_custom_schemas(request);
+        let mut stream = self.answer(call, listed).await?;
+        let (mut documents, mut bytes) = (Vec::new(), 0);
+        while let Some(document) = self.next(call, &mut stream).await? {
+            bytes += prost::Message::encoded_len(&document);
+            self.within("bytes", bytes, self.limits.total_bytes)?;
+            self.within("documents", documents.len() + 1, self.limits.file_documents)?;
+            documents.push(assemble::json_of(document));
+        }
+        Ok(CustomSchema::Documents(documents))
+    }
+
+    async fn read_once(&self) -> Result<Served, Error> {
+        let names = self.package_names().await?;
+        let mut assembly = Assembly::default();
+        self.add_bundles(&mut assembly).await?;
+        let packages: Vec<wire::Package> = stream::iter(names)
+            .map(|name| self.package(name))
+            .buffered(CALLS_AT_ONCE)
+            .try_collect()
+            .await?;
+        for package in packages {
+            assembly.add_package(package);
+        }
+        assembly.finish()
+    }
+
+    async fn package_names(&self) -> Result<Vec<String>, Error> {
+        let call = "ListPackages";
+        let mut client = self.client();
+        let listed = client.list_packages(wire::ListPackageRequest {});
+        let mut stream = self.answer(call, listed).await?;
+        let mut names = Vec::new();
+        while let Some(package) = self.next(call, &mut stream).await? {
+            self.within("packages", names.len() + 1, self.limits.entries)?;
+            names.push(package.name);
+        }
+        Ok(names)
+    }
+
+    async fn package(&self, name: String) -> Result<wire::Package, Error> {
+        let call = format!("GetPackage {name}");
+        let mut client = self.client();
+        self.answer(&call, client.get_package(wire::GetPackageRequest { name })).await
+    }
+
+    async fn add_bundles(&self, assembly: &mut Assembly) -> Result<(), Error> {
+        let call = "ListBundles";
+        let mut client = self.client();
+        let listed = client.list_bundles(wire::ListBundlesRequest {});
+        let mut stream = self.answer(call, listed).await?;
+        let (mut entries, mut bytes) = (0, 0);
+        while let Some(bundle) = self.next(call, &mut stream).await? {
+            entries += 1;
+            bytes += prost::Message::encoded_len(&bundle);
+            self.within("channel entries", entries, self.limits.entries)?;
+            self.within("bytes", bytes, self.limits.total_bytes)?;
+            assembly.add_bundle(bundle)?;
+        }
+        Ok(())
+    }
+
+    fn client(&self) -> RegistryClient<Channel> {
+        RegistryClient::new(self.channel.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// Makes the attempt, and makes it again after what may pass.
+    async fn again<T, F, R>(&self, call: &str, attempt: F) -> Result<T, Error>
+    where
+        F: Fn() -> R,
+        R: Future<Output = Result<T, Error>>,
+    {
+        let after = self.patience.attempt;
+        let bounded = || async {
+            timeout(after, attempt()).await.unwrap_or_else(|_| Err(self.silent(call, after)))
+        };
+        bounded
+            .retry(self.retries.backoff())
+            .when(Error::is_transient)
+            .notify(|error, pause| {
+                let error = error as &dyn std::error::Error;
+                tracing::debug!(address = self.address, error, ?pause, "asking again");
+            })
+            .await
+    }
+
+    /// Waits until the answer begins.
+    async fn answer<T>(
+        &self,
+        call: &str,
+        answer: impl Future<Output = Result<tonic::Response<T>, Status>>,
+    ) -> Result<T, Error> {
+        let after = self.patience.connect + self.patience.silence;
+        let answer = timeout(after, answer).await.map_err(|_| self.silent(call, after))?;
+        answer.map(tonic::Response::into_inner).map_err(|status| self.failed(call, status))
+    }
+
+    /// The next message of a stream; nothing at its end.
+    async fn next<T>(&self, call: &str, stream: &mut Streaming<T>) -> Result<Option<T>, Error> {
+        let after = self.patience.silence;
+        let message =
+            timeout(after, stream.message()).await.map_err(|_| self.silent(call, after))?;
+        message.map_err(|status| self.failed(call, status))
+    }
+
+    fn silent(&self, call: &str, after: Duration) -> Error {
+        Error::Silent { address: self.address.clone(), call: call.to_owned(), after }
+    }
+
+    fn failed(&self, call: &str, status: Status) -> Error {
+        Error::Call {
+            address: self.address.clone(),
+            call: call.to_owned(),
+            source: Box::new(status),
+        }
+    }
+
+    fn within(&self, what: &'static str, found: usize, max: usize) -> Result<(), Error> {
+        if found > max {
+            return Err(Error::TooLarge { address: self.address.clone(), what, max });
+        }
+        Ok(())
+    }
+}
+
+// === impl Served ===
+
+impl Served {
+    /// Adds documents of custom schemas, as they would stand in the catalog's files.
+    pub fn add_custom(&mut self, documents: &[Value], limits: &Limits) -> Result<(), fbc::Error> {
+        for document in documents {
+            let text = document.to_string();
+            self.fbc.add_file("custom schema", text.as_bytes(), limits)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

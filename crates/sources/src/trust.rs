@@ -1,7 +1,10 @@
 //! Which certificate authorities a server is verified against.
 
+use std::sync::Arc;
+
 use rustls::{
-    RootCertStore,
+    ClientConfig, RootCertStore,
+    crypto::ring,
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
@@ -35,6 +38,9 @@ pub enum Error {
         #[source]
         source: rustls::Error,
     },
+    /// The TLS library refuses its own defaults.
+    #[error("failed to configure TLS")]
+    Tls(#[source] rustls::Error),
 }
 
 // === impl Trust ===
@@ -59,6 +65,13 @@ impl Trust {
             add(&mut roots, bundle)?;
         }
         Ok(roots)
+    }
+
+    pub(crate) fn client_config(&self) -> Result<ClientConfig, Error> {
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(Error::Tls)?;
+        Ok(builder.with_root_certificates(self.roots()?).with_no_client_auth())
     }
 }
 
@@ -93,6 +106,7 @@ impl Error {
             Self::Pem(_) | Self::Empty | Self::Certificate { .. } => {
                 "give the CA bundle as PEM: one or more blocks `BEGIN CERTIFICATE`"
             }
+            Self::Tls(_) => "report this: the TLS library was built without what it needs",
         }
     }
 }

@@ -5,7 +5,7 @@
 //! cluster's inventory beside the graph's digest. So whoever knows the name of a table can tell of
 //! every piece that somebody sends whether it belongs to that catalog, whoever sent it.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -150,7 +150,7 @@ fn parse<T: serde::de::DeserializeOwned>(
 }
 
 fn manifests_bytes(manifests: &Manifests) -> Vec<u8> {
-    let encoded: Vec<&str> = manifests.encoded().collect();
+    let encoded: Vec<Cow<'_, str>> = manifests.encoded().collect();
     serde_json::to_vec(&encoded).expect("a list of texts always serialises")
 }
 

@@ -13,6 +13,7 @@ pub mod graph;
 pub mod limits;
 pub mod manifests;
 pub mod planner;
+pub mod preview;
 pub mod validate;
 
 pub use self::{

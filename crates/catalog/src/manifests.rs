@@ -1,18 +1,35 @@
-//! Manifests that a catalog carries inline, decoded when somebody asks.
+//! The manifests of one bundle: inline ones of a catalog, decoded when somebody asks, or the files
+//! of a bundle, read and checked at once.
 
-use std::sync::Arc;
+use std::{borrow::Cow, collections::BTreeMap, path::Path, path::PathBuf, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
+pub use self::read::Limits;
+use crate::{fbc::FieldError, graph::Property};
+
+mod metadata;
+mod read;
+pub(crate) mod view;
+
 /// The manifests of one bundle.
 #[derive(Debug, Clone, Default)]
 pub struct Manifests {
-    /// Base64 of JSON or YAML, as it stands in the catalog.
-    encoded: Vec<Arc<str>>,
+    documents: Vec<Document>,
+    annotations: BTreeMap<String, String>,
+    properties: Vec<Property>,
 }
 
-/// Why an inline manifest can't be read.
+#[derive(Debug, Clone)]
+enum Document {
+    /// Base64 of JSON or YAML, as it stands in the catalog.
+    Inline(Arc<str>),
+    /// Read from a file of the bundle.
+    Read { place: Arc<str>, value: Arc<Value> },
+}
+
+/// Why manifests can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data is not base64.
@@ -33,6 +50,92 @@ pub enum Error {
         #[source]
         source: Box<serde_saphyr::Error>,
     },
+    /// A file or folder can't be read.
+    #[error("can't read {}", .path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// More than the limits allow.
+    #[error("{file} has {found} {what}, more than {max}")]
+    TooLarge {
+        /// The file, or the bundle.
+        file: String,
+        /// What is too many.
+        what: &'static str,
+        /// How many there are, at least.
+        found: usize,
+        /// How many may be.
+        max: usize,
+    },
+    /// A document of a JSON file does not parse.
+    #[error("{file}, document {document}: not JSON")]
+    Json {
+        /// The file.
+        file: String,
+        /// Which document, counted from 1.
+        document: usize,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A document of a YAML file does not parse.
+    #[error("{file}, document {document}: not YAML")]
+    Yaml {
+        /// The file.
+        file: String,
+        /// Which document, counted from 1.
+        document: usize,
+        /// What is wrong with it.
+        #[source]
+        source: Box<serde_saphyr::Error>,
+    },
+    /// A document does not have the form of what it is.
+    #[error("{place}")]
+    Field {
+        /// The file and the document, or which inline manifest.
+        place: String,
+        /// Which field is wrong, and how.
+        #[source]
+        source: FieldError,
+    },
+    /// No manifest is a ClusterServiceVersion.
+    #[error("bundle has no ClusterServiceVersion")]
+    NoCsv,
+    /// Several manifests are ClusterServiceVersions.
+    #[error("bundle has {} ClusterServiceVersions: {}", .places.len(), .places.join("; "))]
+    SeveralCsvs {
+        /// Where they are.
+        places: Vec<String>,
+    },
+}
+
+impl Error {
+    /// A short, bounded label for metrics and events.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Base64 { .. } => "Base64",
+            Self::Parse { .. } => "Parse",
+            Self::Read { .. } => "Read",
+            Self::TooLarge { .. } => "TooLarge",
+            Self::Json { .. } => "Json",
+            Self::Yaml { .. } => "Yaml",
+            Self::Field { .. } => "Field",
+            Self::NoCsv => "NoCsv",
+            Self::SeveralCsvs { .. } => "SeveralCsvs",
+        }
+    }
+}
+
+/// One decoded manifest and where it is from.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed<'a> {
+    /// The file and the document, or which inline manifest.
+    pub(crate) place: Cow<'a, str>,
+    pub(crate) value: Cow<'a, Value>,
 }
 
 // === impl Manifests ===
@@ -43,28 +146,50 @@ impl Manifests {
         Self::new(encoded)
     }
 
-    /// Each manifest as it stands in the catalog.
-    pub fn encoded(&self) -> impl Iterator<Item = &str> {
-        self.encoded.iter().map(|data| &**data)
+    /// Each manifest as it stands in the catalog, or would: base64 of JSON.
+    pub fn encoded(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.documents.iter().map(|document| match document {
+            Document::Inline(data) => Cow::Borrowed(&**data),
+            Document::Read { value, .. } => Cow::Owned(STANDARD.encode(value.to_string())),
+        })
     }
 
     pub(crate) fn new(encoded: impl IntoIterator<Item = String>) -> Self {
-        Self { encoded: encoded.into_iter().map(Arc::from).collect() }
+        let documents = encoded.into_iter().map(|text| Document::Inline(Arc::from(text)));
+        Self { documents: documents.collect(), ..Self::default() }
+    }
+
+    /// Reads the files of a bundle, by their paths in it. `metadata/` holds what is said about the
+    /// bundle; every other `.yaml`, `.yml` or `.json` file holds manifests. The annotations, e.g. the
+    /// labels of a bundle image, count where no file says otherwise.
+    ///
+    /// There must be exactly one ClusterServiceVersion, of the form that the preview reads.
+    pub fn from_files(
+        files: &BTreeMap<String, Vec<u8>>,
+        annotations: BTreeMap<String, String>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        read::files(files, annotations, limits)
+    }
+
+    /// Reads a bundle directory: `manifests/` and `metadata/`, or all in one folder.
+    pub fn from_dir(path: &Path, limits: &Limits) -> Result<Self, Error> {
+        read::files(&read::dir(path, limits)?, BTreeMap::new(), limits)
     }
 
     /// How many manifests there are.
     pub fn len(&self) -> usize {
-        self.encoded.len()
+        self.documents.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.encoded.is_empty()
+        self.documents.is_empty()
     }
 
     /// Each manifest, decoded.
     pub fn iter(&self) -> impl Iterator<Item = Result<Value, Error>> {
-        self.encoded.iter().enumerate().map(|(index, data)| decode(index, data))
+        self.placed().map(|placed| Ok(placed?.value.into_owned()))
     }
 
     /// All manifests, decoded; the first that can't be read is an error.
@@ -89,8 +214,39 @@ impl Manifests {
         deployments.and_then(Value::as_array).cloned().unwrap_or_default()
     }
 
+    /// The bundle's annotations, from its metadata or its image's labels.
+    pub fn annotations(&self) -> &BTreeMap<String, String> {
+        &self.annotations
+    }
+
+    /// The properties that the bundle's own files state: `dependencies.yaml`, `properties.yaml` and
+    /// the CSV's annotation. Inline manifests have those of the catalog instead.
+    pub fn properties(&self) -> &[Property] {
+        &self.properties
+    }
+
+    /// The bundle's package, where its annotations say so.
+    pub fn package(&self) -> Option<&str> {
+        let package = self.annotations.get("operators.operatorframework.io.bundle.package.v1");
+        package.map(String::as_str)
+    }
+
+    /// Each manifest, decoded where need be, with its place.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = Result<Placed<'_>, Error>> {
+        self.documents.iter().enumerate().map(|(index, document)| match document {
+            Document::Inline(data) => Ok(Placed {
+                place: Cow::Owned(format!("inline manifest {index}")),
+                value: Cow::Owned(decode(index, data)?),
+            }),
+            Document::Read { place, value } => {
+                Ok(Placed { place: Cow::Borrowed(place), value: Cow::Borrowed(value) })
+            }
+        })
+    }
+
     fn of_kind(&self, kind: &str) -> impl Iterator<Item = Value> {
-        self.iter().filter_map(Result::ok).filter(move |object| object["kind"] == kind)
+        let objects = self.placed().filter_map(Result::ok);
+        objects.filter(move |o| o.value["kind"] == kind).map(|o| o.value.into_owned())
     }
 }
 
@@ -102,3 +258,6 @@ fn decode(index: usize, data: &str) -> Result<Value, Error> {
             .map_err(|source| Error::Parse { index, source: Box::new(source) }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Images to pull, and to mirror before that where there is no internet access.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Confidence, Facts, Source, bundle::Bundle};
+use crate::{fbc::FieldError, manifests::view::View};
+
+/// An image that a version pulls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// The pull specification.
+    pub image: String,
+    /// Its digest; absent where the image is named by a tag, which may move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Whether the version before does not pull it.
+    pub is_new: bool,
+    /// The CSVs that pull it.
+    pub bundles: Vec<String>,
+    /// What names it, e.g. a container.
+    pub used_by: Vec<String>,
+    /// Where this comes from.
+    pub source: Source,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+/// One mention of an image.
+#[derive(Debug, Clone)]
+pub(super) struct Used {
+    image: String,
+    by: String,
+    source: Source,
+}
+
+/// What the catalog names.
+pub(super) fn of_catalog(facts: &Facts<'_>) -> Vec<Used> {
+    let related = facts.related_images.iter().filter(|related| !related.image.is_empty());
+    let used = related.map(|related| {
+        let by = match related.name.as_str() {
+            "" => "relatedImages".to_owned(),
+            name => format!("relatedImages {name}"),
+        };
+        Used { image: related.image.clone(), by, source: Source::FromCatalog }
+    });
+    used.collect()
+}
+
+/// What the CSV names: its related images, and the containers of its Deployments.
+pub(super) fn of_csv(csv: &Value) -> Result<Vec<Used>, FieldError> {
+    let csv = View::root(csv);
+    let mut used = Vec::new();
+    let mut add = |image: &View<'_>, by: String| -> Result<(), FieldError> {
+        if let Some(image) = image.text()?.map(str::trim).filter(|image| !image.is_empty()) {
+            used.push(Used { image: image.to_owned(), by, source: Source::FromManifests });
+        }
+        Ok(())
+    };
+    for related in csv.find(&["spec", "relatedImages"])?.items()? {
+        let name = related.get("name")?.text()?.unwrap_or_default();
+        add(&related.get("image")?, format!("relatedImages {name}").trim_end().to_owned())?;
+    }
+    for deployment in csv.find(&["spec", "install", "spec", "deployments"])?.items()? {
+        let name = deployment.get("name")?.text()?.unwrap_or_default();
+        let pod = deployment.find(&["spec", "template", "spec"])?;
+        for (field, what) in [("initContainers", "initContainer"), ("containers", "container")] {
+            for container in pod.get(field)?.items()? {
+                let of = container.get("name")?.text()?.unwrap_or_default();
+                add(&container.get("image")?, format!("deployment {name}, {what} {of}"))?;
+            }
+        }
+    }
+    Ok(used)
+}
+
+/// The images of every bundle after the first.
+pub(super) fn of_path(bundles: &[Bundle<'_>]) -> Vec<Image> {
+    let Some((installed, others)) = bundles.split_first() else { return Vec::new() };
+    let before: BTreeSet<&str> = installed.images.iter().map(|used| used.image.as_str()).collect();
+    let mut images: BTreeMap<&str, Image> = BTreeMap::new();
+    for (bundle, used) in others.iter().flat_map(|b| b.images.iter().map(move |used| (b, used))) {
+        let image = images.entry(&used.image).or_insert_with(|| Image {
+            image: used.image.clone(),
+            digest: used.image.rsplit_once('@').map(|(_, digest)| digest.to_owned()),
+            is_new: !before.contains(used.image.as_str()),
+            bundles: Vec::new(),
+            used_by: Vec::new(),
+            source: used.source,
+            confidence: Confidence::Certain,
+        });
+        // Manifests are what OLM applies; the catalog repeats them.
+        image.source = image.source.min(used.source);
+        add(&mut image.bundles, &bundle.name);
+        add(&mut image.used_by, &used.by);
+    }
+    let mut images: Vec<Image> = images.into_values().collect();
+    images.sort_by(|a, b| b.is_new.cmp(&a.is_new).then_with(|| a.image.cmp(&b.image)));
+    images
+}
+
+fn add(list: &mut Vec<String>, text: &str) {
+    if !list.iter().any(|listed| listed == text) {
+        list.push(text.to_owned());
+    }
+}

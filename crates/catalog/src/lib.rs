@@ -14,6 +14,7 @@ pub mod limits;
 pub mod manifests;
 pub mod planner;
 pub mod preview;
+pub mod release;
 pub mod validate;
 
 pub use self::{

@@ -12,17 +12,42 @@ use serde_json::Value;
 use wavelift_core::version::Version;
 
 pub use self::{
+    alert::Alert,
+    api_service::ApiService,
+    compatibility::{
+        Compatibility, Dependency, DependencyChange, DependencyKind, Deprecation, InstallMode,
+        Lifecycle, OpenShift, OpenShiftError, OpenShiftSpan, Phase, Platform, Requirement,
+    },
+    crd::Crd,
+    deployment::{Aspect, Deployment},
+    difference::{Difference, ObjectChange},
     facts::{Deprecated, Facts},
     image::Image,
-    permission::{Danger, Entry, Permission, Scope},
+    notes::{Assessment, Brought, BroughtKind, ManualStep, Notes, ReleaseNote},
+    object::{Object, RoleEntry},
+    permission::{CoveredBy, Danger, Entry, Permission, Scope},
+    summary::{Headline, Importance},
+    webhook::Webhook,
 };
 use crate::{fbc::FieldError, manifests::Manifests};
 
+mod alert;
+mod api_service;
 mod bundle;
+mod compatibility;
+mod crd;
 mod danger;
+mod deployment;
+mod difference;
 mod facts;
 mod image;
+mod notes;
+mod object;
 mod permission;
+pub mod render;
+mod summary;
+mod webhook;
+mod words;
 
 /// One version on the path, with all that is known about it.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +77,8 @@ pub struct Preview {
     pub hops: Vec<Changes>,
     /// What the whole path changes: the target against what is installed.
     pub overall: Changes,
+    /// What to know first, the most important on top.
+    pub summary: Vec<Headline>,
 }
 
 /// What changes between two versions.
@@ -82,6 +109,36 @@ pub struct Changes {
     /// All images that the new version pulls; over a whole path, those of every version after the
     /// installed one.
     pub images: Vec<Image>,
+    /// Images that the installed version pulls and the new one does not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images_gone: Vec<String>,
+    /// Roles and bindings that the bundle ships beside the CSV's permissions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rbac_objects: Vec<Object>,
+    /// Custom resource definitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crds: Vec<Crd>,
+    /// Webhooks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<Webhook>,
+    /// Aggregated APIs that the operator serves itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub api_services: Vec<ApiService>,
+    /// The operator's own Deployments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deployments: Vec<Deployment>,
+    /// Other objects of the bundle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<Object>,
+    /// Alert rules that change, and those that warn before upgrades.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alerts: Vec<Alert>,
+    /// What the new version asks of the cluster.
+    #[serde(default)]
+    pub compatibility: Compatibility,
+    /// What authors say.
+    #[serde(default)]
+    pub notes: Notes,
 }
 
 /// Whether something comes or goes.
@@ -140,6 +197,10 @@ pub enum Confidence {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Section {
+    /// Known effects, by the author's word.
+    Assessments,
+    /// What people have to do themselves.
+    ManualSteps,
     /// What the operator's service accounts may do.
     Permissions,
     /// Custom resource definitions.
@@ -201,7 +262,9 @@ pub fn path(bundles: &[Step<'_>]) -> Preview {
     let mut hops: Vec<Changes> = bundles.windows(2).map(changes).collect();
     let mut overall = changes(&bundles);
     overall.permissions_on_the_way = permission::on_the_way(&mut hops);
-    Preview { package, hops, overall }
+    let mut preview = Preview { package, hops, overall, summary: Vec::new() };
+    preview.summary = summary::of(&preview);
+    preview
 }
 
 /// Whether a CSV has the form that is read here.
@@ -221,11 +284,22 @@ fn changes(bundles: &[bundle::Bundle<'_>]) -> Changes {
         to: new.name.clone(),
         from_version: old.version_text(),
         to_version: new.version_text(),
-        missing: bundles.iter().flat_map(|bundle| bundle.missing.clone()).collect(),
+        missing: bundles.iter().flat_map(bundle::Bundle::all_missing).collect(),
         ..Changes::default()
     };
     permission::compare(&mut changes, old, new);
     changes.images = image::of_path(bundles);
+    changes.images_gone = image::gone(old, new);
+    changes.api_services = api_service::compare(old, new);
+    changes.compatibility = compatibility::compare(bundles);
+    changes.notes = notes::of_path(bundles);
+    if let Some((old, new)) = old.content.as_ref().zip(new.content.as_ref()) {
+        (changes.rbac_objects, changes.objects) = object::compare(old, new);
+        changes.crds = crd::compare(old, new);
+        changes.webhooks = webhook::compare(old, new);
+        changes.deployments = deployment::compare(old, new);
+        changes.alerts = alert::compare(old, new);
+    }
     changes
 }
 

@@ -7,11 +7,17 @@ mod schemas {
     use std::{collections::BTreeMap, fs, path::Path};
 
     use schemars::{Schema, schema_for};
-    use wavelift_catalog::preview::Preview;
+    use wavelift_catalog::{
+        preview::Preview,
+        release::{Release, SCHEMA},
+    };
 
     /// Every published schema, by its file's name.
-    fn files() -> BTreeMap<&'static str, Schema> {
-        BTreeMap::from([("preview.schema.json", schema_for!(Preview))])
+    fn files() -> BTreeMap<String, Schema> {
+        BTreeMap::from([
+            ("preview.schema.json".to_owned(), schema_for!(Preview)),
+            (format!("{SCHEMA}.schema.json"), schema_for!(Release)),
+        ])
     }
 
     #[test]
@@ -21,7 +27,7 @@ mod schemas {
         let mut stale = Vec::new();
         for (name, schema) in files() {
             let content = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
-            let path = folder.join(name);
+            let path = folder.join(&name);
             if fs::read_to_string(&path).ok().as_ref() == Some(&content) {
                 continue;
             }

@@ -103,6 +103,17 @@ pub(super) fn of_path(bundles: &[Bundle<'_>]) -> Vec<Image> {
     images
 }
 
+/// What the old version pulls and the new one does not; nothing where the new one is not known.
+pub(super) fn gone(old: &Bundle<'_>, new: &Bundle<'_>) -> Vec<String> {
+    if new.images.is_empty() && new.content.is_none() {
+        return Vec::new();
+    }
+    let names = |bundle: &Bundle<'_>| -> BTreeSet<String> {
+        bundle.images.iter().map(|used| used.image.clone()).collect()
+    };
+    names(old).difference(&names(new)).cloned().collect()
+}
+
 fn add(list: &mut Vec<String>, text: &str) {
     if !list.iter().any(|listed| listed == text) {
         list.push(text.to_owned());

@@ -1,0 +1,171 @@
+//! From release documents to what they say about a path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use wavelift_core::version::Version;
+
+use super::{Assessment, Brought, BroughtKind, ManualStep, Notes, ReleaseNote};
+use crate::{
+    preview::{Confidence, Source, bundle::Bundle},
+    release::{self, Carried, Release, SCHEMA, Span},
+};
+
+/// The part of a path that documents are asked about.
+struct Way<'a> {
+    installed: &'a Version,
+    target: &'a Version,
+    known: Vec<Version>,
+}
+
+const SAID: (Source, Confidence) = (Source::FromRelease, Confidence::Stated);
+
+/// Adds what release documents say. The answer is the versions of the path whose release notes they
+/// have.
+pub(super) fn add(
+    notes: &mut Notes,
+    installed: &Bundle<'_>,
+    arrived: &[Bundle<'_>],
+) -> BTreeSet<Version> {
+    let releases = releases(notes, installed, arrived);
+    let ends = installed.version.as_ref().zip(arrived.last().and_then(|b| b.version.as_ref()));
+    let Some((from, target)) = ends else { return BTreeSet::new() };
+    let skipped = arrived.iter().flat_map(|bundle| &bundle.skipped);
+    let known = arrived.iter().chain(skipped).filter_map(|bundle| bundle.version.clone());
+    let way = Way { installed: from, target, known: known.collect() };
+    let mut told = BTreeSet::new();
+    for release in &releases {
+        way.add_notes(notes, release, &mut told);
+        way.add_steps(notes, release);
+        way.add_brought(notes, BroughtKind::Check, &release.checks);
+        way.add_brought(notes, BroughtKind::StatusSource, &release.status_sources);
+    }
+    notes.assessments = way.assessments(&releases);
+    told
+}
+
+/// Every document once, the newest last: first those of the installed version.
+fn releases(notes: &mut Notes, installed: &Bundle<'_>, arrived: &[Bundle<'_>]) -> Vec<Release> {
+    let mut values: Vec<&Value> = Vec::new();
+    for bundle in std::iter::once(installed).chain(arrived) {
+        let properties = bundle.properties.iter().filter(|property| property.kind == SCHEMA);
+        let documents = bundle.facts.documents.iter().copied();
+        let documents = documents.filter(|document| document["schema"] == SCHEMA);
+        for value in properties.map(|property| &property.value).chain(documents) {
+            values.retain(|known| *known != value);
+            values.push(value);
+        }
+    }
+    let mut releases = Vec::new();
+    for value in values {
+        match Release::parse(value) {
+            Ok(release) => {
+                notes.unknown_fields.extend(release.unknown_fields());
+                releases.push(release);
+            }
+            Err(error) => {
+                notes.unreadable.insert(error.to_string());
+            }
+        }
+    }
+    releases
+}
+
+impl Way<'_> {
+    fn highest(&self, span: &Span) -> Option<Version> {
+        span.highest_between(self.installed, self.target, &self.known)
+    }
+
+    fn add_notes(&self, notes: &mut Notes, release: &Release, told: &mut BTreeSet<Version>) {
+        for note in &release.release_notes {
+            if self.highest(&note.span).is_none() {
+                continue;
+            }
+            told.extend(self.known.iter().filter(|v| note.span.contains(v)).cloned());
+            let (source, confidence) = SAID;
+            let note = ReleaseNote {
+                versions: note.span.to_string(),
+                kind: None,
+                title: note.title.clone(),
+                text: note.text.clone(),
+                url: note.url.clone(),
+                source,
+                confidence,
+            };
+            push(&mut notes.release_notes, note);
+        }
+    }
+
+    fn add_steps(&self, notes: &mut Notes, release: &Release) {
+        let mut steps: Vec<(Version, &release::ManualStep)> = release
+            .manual_steps
+            .iter()
+            .filter_map(|step| Some((self.highest(&step.span)?, step)))
+            .collect();
+        steps.sort_by(|a, b| (a.1.when, &a.0).cmp(&(b.1.when, &b.0)));
+        for (_, step) in steps {
+            let (source, confidence) = SAID;
+            let step = ManualStep {
+                versions: step.span.to_string(),
+                title: step.title.clone(),
+                when: step.when,
+                description: step.description.clone(),
+                url: step.url.clone(),
+                source,
+                confidence,
+            };
+            push(&mut notes.manual_steps, step);
+        }
+    }
+
+    fn add_brought(&self, notes: &mut Notes, kind: BroughtKind, items: &[Carried]) {
+        for item in items.iter().filter(|item| self.highest(&item.span).is_some()) {
+            let (source, confidence) = SAID;
+            let brought = Brought {
+                kind,
+                name: item.name.clone(),
+                versions: item.span.to_string(),
+                definition: Value::Object(item.definition.clone().into_iter().collect()),
+                source,
+                confidence,
+            };
+            push(&mut notes.brought, brought);
+        }
+    }
+
+    /// One per id: the one about the highest version of the path, of several the one that was said
+    /// last.
+    fn assessments(&self, releases: &[Release]) -> Vec<Assessment> {
+        let mut newest: BTreeMap<&str, (Version, &release::Assessment)> = BTreeMap::new();
+        for assessment in releases.iter().flat_map(|release| &release.assessments) {
+            let Some(version) = self.highest(&assessment.span) else { continue };
+            let known = newest.get(assessment.id.as_str());
+            if known.is_none_or(|(known, _)| *known <= version) {
+                newest.insert(&assessment.id, (version, assessment));
+            }
+        }
+        let (source, confidence) = SAID;
+        let mut found: Vec<Assessment> = newest
+            .into_values()
+            .map(|(_, said)| Assessment {
+                id: said.id.clone(),
+                versions: said.span.to_string(),
+                title: said.title.clone(),
+                impact: said.impact,
+                description: said.description.clone(),
+                action: said.action.clone(),
+                url: said.url.clone(),
+                source,
+                confidence,
+            })
+            .collect();
+        found.sort_by(|a, b| b.impact.cmp(&a.impact).then_with(|| a.id.cmp(&b.id)));
+        found
+    }
+}
+
+fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}

@@ -1,0 +1,37 @@
+//! A preview for people: text for a terminal, Markdown, and a page of HTML that stands alone.
+//!
+//! All three are written from one outline, sections by importance. Words from catalogs are untrusted:
+//! control characters are dropped, and each form escapes what it would take for its own.
+
+use super::Preview;
+
+mod html;
+mod markdown;
+mod outline;
+mod text;
+
+/// How much of a preview is written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The summary alone, a screenful.
+    Summary,
+    /// The summary, then the important sections in full and the others in a line.
+    Important,
+    /// Everything, hop by hop too.
+    All,
+}
+
+/// Plain text, without colours. Lines of high importance start with `!!`, of medium with `! `.
+pub fn text(preview: &Preview, detail: Detail) -> String {
+    text::write(preview, detail)
+}
+
+/// Markdown, as GitHub and GitLab show it; what is less important is folded.
+pub fn markdown(preview: &Preview) -> String {
+    markdown::write(preview)
+}
+
+/// A page of HTML that loads nothing: to be attached to a change request, printed, kept.
+pub fn html(preview: &Preview) -> String {
+    html::write(preview)
+}

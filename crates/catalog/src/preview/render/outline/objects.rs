@@ -1,0 +1,171 @@
+//! Permissions and the objects that OLM creates.
+
+use std::collections::BTreeMap;
+
+use super::Item;
+use crate::preview::{
+    Aspect, Change, Changes, Confidence, Danger, Importance, Object, ObjectChange, Permission,
+    Scope,
+};
+
+/// Permissions, those of one service account, scope and danger together.
+pub(super) fn permissions(changes: &Changes) -> Vec<Item> {
+    let mut items = grouped(&changes.permissions, None);
+    items.extend(grouped(&changes.permissions_on_the_way, Some("needed only on the way")));
+    items.sort_by_key(|item| item.importance);
+    items
+}
+
+type Group<'a> = (Importance, Change, &'a str, Scope, String);
+
+fn grouped(permissions: &[Permission], title: Option<&str>) -> Vec<Item> {
+    let mut groups: BTreeMap<Group<'_>, Vec<String>> = BTreeMap::new();
+    for permission in permissions {
+        let is_covered = permission.covered_by.is_some();
+        let importance = match permission.dangers.first() {
+            _ if is_covered => Importance::Low,
+            Some(danger) if *danger <= Danger::RolesAndBindings => Importance::High,
+            Some(_) => Importance::Medium,
+            None => Importance::Low,
+        };
+        let word = match (title, permission.change, is_covered) {
+            (Some(title), ..) => title,
+            (None, Change::Gained, false) => "gains",
+            (None, Change::Gained, true) => "gains, but had it already by a wider entry,",
+            (None, Change::Lost, false) => "loses",
+            (None, Change::Lost, true) => "loses, but still has it by a wider entry,",
+        };
+        let key = (
+            importance,
+            permission.change,
+            permission.service_account.as_str(),
+            permission.scope,
+            format!("{word}{}", reason(permission)),
+        );
+        let mut line = permission.entry.to_string();
+        if let Some(covered) = &permission.covered_by {
+            line.push_str(&format!(" (by {})", covered.entry));
+        }
+        if permission.only_on_the_way {
+            let lost_in = permission.lost_in.as_deref().unwrap_or("a later version");
+            line.push_str(&format!(" (until {lost_in})"));
+        }
+        groups.entry(key).or_default().push(line);
+    }
+    let items = groups.into_iter().map(|((importance, _, account, scope, word), lines)| {
+        let place = match scope {
+            Scope::Namespace => "in its namespaces",
+            Scope::Cluster => "in the whole cluster",
+        };
+        let text = format!("{account} {word} {place} ({})", lines.len());
+        Item::new(importance, &text).with_lines(lines.iter().map(String::as_str))
+    });
+    items.collect()
+}
+
+/// The dangers of a permission that is really gained.
+fn reason(permission: &Permission) -> String {
+    if permission.dangers.is_empty() || permission.covered_by.is_some() {
+        return String::new();
+    }
+    let dangers: Vec<String> = permission.dangers.iter().map(ToString::to_string).collect();
+    format!(" [{}]", dangers.join(", "))
+}
+
+pub(super) fn crds(changes: &Changes) -> Vec<Item> {
+    let items = changes.crds.iter().map(|crd| {
+        let text = match crd.change {
+            ObjectChange::Removed => {
+                format!("{}: no longer in the bundle; it stays on the cluster as it is", crd.name)
+            }
+            ObjectChange::Added | ObjectChange::Renamed | ObjectChange::Changed => {
+                format!("{}: {}", crd.name, crd.change)
+            }
+        };
+        Item::new(Importance::Low, &text)
+    });
+    items.collect()
+}
+
+pub(super) fn webhooks(changes: &Changes) -> Vec<Item> {
+    let items = changes.webhooks.iter().map(|webhook| {
+        let is_conversion = webhook.kind == "ConversionWebhook";
+        let importance = match (is_conversion, webhook.change) {
+            (true, _) => Importance::High,
+            (false, ObjectChange::Removed) => Importance::Low,
+            (false, ObjectChange::Added | ObjectChange::Renamed | ObjectChange::Changed) => {
+                Importance::Medium
+            }
+        };
+        let policy = webhook.failure_policy.as_deref().filter(|_| !is_conversion);
+        let policy = policy.map_or_else(String::new, |policy| format!(", failure policy {policy}"));
+        let text = format!("{} {}: {}{policy}", webhook.kind, webhook.name, webhook.change);
+        let crds = webhook.conversion_crds.iter().map(|crd| format!("converts {crd}"));
+        let lines: Vec<String> = webhook.rules.iter().cloned().chain(crds).collect();
+        Item::new(importance, &text)
+            .with_lines(lines.iter().map(String::as_str))
+            .with_differences(&webhook.differences)
+    });
+    items.collect()
+}
+
+pub(super) fn api_services(changes: &Changes) -> Vec<Item> {
+    let items = changes.api_services.iter().map(|service| {
+        let text = format!("{}: {}", service.name, service.change);
+        Item::new(Importance::Medium, &text).with_differences(&service.differences)
+    });
+    items.collect()
+}
+
+pub(super) fn deployments(changes: &Changes) -> Vec<Item> {
+    let items = changes.deployments.iter().map(|deployment| {
+        let importance = match deployment.aspects.first() {
+            Some(Aspect::Security | Aspect::ServiceAccount | Aspect::Containers) => {
+                Importance::Medium
+            }
+            Some(_) | None => match deployment.change {
+                ObjectChange::Changed => Importance::Low,
+                ObjectChange::Added | ObjectChange::Removed | ObjectChange::Renamed => {
+                    Importance::Medium
+                }
+            },
+        };
+        let mut text = format!("{}: {}", deployment.name, deployment.change);
+        if let Some(was) = &deployment.was {
+            text.push_str(&format!(", was {was}"));
+        }
+        if deployment.confidence == Confidence::Inferred {
+            text.push_str(" (concluded from what is in it)");
+        }
+        let aspects: Vec<String> = deployment.aspects.iter().map(ToString::to_string).collect();
+        if !aspects.is_empty() {
+            text.push_str(&format!(": {}", aspects.join(", ")));
+        }
+        Item::new(importance, &text).with_differences(&deployment.differences)
+    });
+    items.collect()
+}
+
+pub(super) fn objects(changes: &Changes) -> Vec<Item> {
+    changes.rbac_objects.iter().chain(&changes.objects).map(object).collect()
+}
+
+fn object(object: &Object) -> Item {
+    let dangers = object.gained.iter().flat_map(|of| &of.dangers);
+    let importance = match dangers.min() {
+        Some(danger) if *danger <= Danger::RolesAndBindings => Importance::Medium,
+        Some(_) | None => Importance::Low,
+    };
+    let text = format!("{} {}: {}", object.kind, object.name, object.change);
+    let gained = object.gained.iter().map(|of| format!("allows {}{}", of.entry, note(&of.dangers)));
+    let lost = object.lost.iter().map(|of| format!("no longer allows {}", of.entry));
+    let lines: Vec<String> = gained.chain(lost).collect();
+    Item::new(importance, &text)
+        .with_lines(lines.iter().map(String::as_str))
+        .with_differences(&object.differences)
+}
+
+fn note(dangers: &[Danger]) -> String {
+    let dangers: Vec<String> = dangers.iter().map(ToString::to_string).collect();
+    if dangers.is_empty() { String::new() } else { format!(" [{}]", dangers.join(", ")) }
+}

@@ -6,6 +6,7 @@
 pub mod campaign;
 pub mod check;
 pub mod conditions;
+pub mod constraint;
 pub mod fence;
 pub mod ids;
 pub mod insight;
@@ -13,6 +14,7 @@ pub mod inventory;
 pub mod plan;
 pub mod progress;
 pub mod range;
+pub mod release;
 pub mod state;
 pub mod target;
 pub mod version;

@@ -242,7 +242,8 @@ fn words(text: &str) -> Vec<String> {
 /// What stands before the first digit, and the rest.
 fn split_operator(term: &str) -> Result<(&str, &str), Error> {
     let at = term
-        .find(|c: char| c.is_ascii_digit())
+        // A digit of another script starts the version too, which then does not parse.
+        .find(|c: char| c.is_ascii_digit() || (!c.is_ascii() && c.is_numeric()))
         .ok_or_else(|| Error::NoVersion { term: term.to_owned() })?;
     let (operator, version) = term.split_at(at);
     Ok((operator.trim(), version))

@@ -69,9 +69,33 @@ impl Error {
 
 /// One dot-separated part of a prerelease. A number sorts below any text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Identifier {
+pub(crate) enum Identifier {
     Number(u64),
     Text(Box<str>),
+}
+
+// === impl Identifier ===
+
+impl Identifier {
+    /// Reads one identifier by the rules of prereleases: digits alone are a number, which must not
+    /// have leading zeros.
+    pub(crate) fn parse(part: &'static str, text: &str) -> Result<Self, Error> {
+        check_identifier(part, text)?;
+        if text.bytes().all(|b| b.is_ascii_digit()) {
+            number(part, text).map(Self::Number)
+        } else {
+            Ok(Self::Text(text.into()))
+        }
+    }
+}
+
+impl fmt::Display for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// A version.
@@ -96,6 +120,11 @@ impl Version {
         Self { major, minor, patch, pre: Vec::new(), build: Vec::new() }
     }
 
+    /// A version of these parts, with no build metadata.
+    pub(crate) const fn of_parts(major: u64, minor: u64, patch: u64, pre: Vec<Identifier>) -> Self {
+        Self { major, minor, patch, pre, build: Vec::new() }
+    }
+
     /// The first number.
     pub const fn major(&self) -> u64 {
         self.major
@@ -114,6 +143,17 @@ impl Version {
     /// Whether it has a prerelease part.
     pub const fn is_prerelease(&self) -> bool {
         !self.pre.is_empty()
+    }
+
+    /// The identifiers of the prerelease part.
+    pub(crate) fn prerelease_identifiers(&self) -> &[Identifier] {
+        &self.pre
+    }
+
+    /// The same version without build metadata: equal in precedence.
+    #[must_use]
+    pub fn without_build(&self) -> Self {
+        Self { build: Vec::new(), ..self.clone() }
     }
 
     /// The build metadata, or nothing.
@@ -200,11 +240,7 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
         for (index, part) in self.pre.iter().enumerate() {
-            f.write_str(if index == 0 { "-" } else { "." })?;
-            match part {
-                Identifier::Number(number) => write!(f, "{number}")?,
-                Identifier::Text(text) => f.write_str(text)?,
-            }
+            write!(f, "{}{part}", if index == 0 { "-" } else { "." })?;
         }
         for (index, part) in self.build.iter().enumerate() {
             f.write_str(if index == 0 { "+" } else { "." })?;
@@ -256,15 +292,7 @@ fn number(part: &'static str, text: &str) -> Result<u64, Error> {
 }
 
 fn prerelease(text: &str) -> Result<Vec<Identifier>, Error> {
-    let identifier = |text: &str| {
-        check_identifier("prerelease", text)?;
-        if text.bytes().all(|b| b.is_ascii_digit()) {
-            number("prerelease", text).map(Identifier::Number)
-        } else {
-            Ok(Identifier::Text(text.into()))
-        }
-    };
-    text.split('.').map(identifier).collect()
+    text.split('.').map(|text| Identifier::parse("prerelease", text)).collect()
 }
 
 fn build_metadata(text: &str) -> Result<Vec<Box<str>>, Error> {

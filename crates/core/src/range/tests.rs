@@ -63,6 +63,8 @@ fn odd_texts_mean_what_olm_takes_them_for() {
     check("! 1.0.0", &["1.0.0"], &["1.0.1"]);
     check("~1.2.x", &["1.2.0"], &["1.2.1"]);
     check(">=1.2.3-x86", &["1.2.3-x86", "1.2.3"], &["1.2.2"]);
+    check("\u{2265}1.2.x", &["1.2.0"], &["1.2.1"]);
+    check(">1.05.x", &["1.6.0"], &["1.5.9"]);
 }
 
 #[test]
@@ -86,6 +88,10 @@ fn other_texts_are_refused() {
         (">=1.0.0 > ", "NoVersion"),
         ("foox", "NoVersion"),
         ("1.2.3-x86", "Wildcard"),
+        (">=1.05.x", "Version"),
+        (">=1.0.0\t<2.0.0", "Version"),
+        // A digit of another script is where the version starts.
+        ("\u{663}1.2.x", "Version"),
         // A real operator has curly quotes around its range.
         ("\u{2018}>=1.1.1 <1.1.2\u{2019}", "Operator"),
     ];
@@ -115,5 +121,23 @@ proptest! {
         let not = Range::parse(&format!("!={bound}")).unwrap().contains(&version);
         let is = Range::parse(&format!("={bound}")).unwrap().contains(&version);
         prop_assert_ne!(not, is);
+    }
+}
+
+fn any_range() -> impl Strategy<Value = String> {
+    let text = "(|=|==|!|!=|<|<=|>|>=)([0-3]\\.[0-3]\\.[0-3](-(0|[1-9]|[a-c]))?|[0-3]\\.x|[0-3]\\.[0-3]\\.x)";
+    proptest::string::string_regex(text).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn a_range_accepts_what_its_parts_accept(
+        a in any_range(), b in any_range(), numbers in [0_u64..4, 0_u64..4, 0_u64..4],
+    ) {
+        let [major, minor, patch] = numbers;
+        let version = Version::new(major, minor, patch);
+        let contains = |text: &str| Range::parse(text).unwrap().contains(&version);
+        prop_assert_eq!(contains(&format!("{a} {b}")), contains(&a) && contains(&b));
+        prop_assert_eq!(contains(&format!("{a} || {b}")), contains(&a) || contains(&b));
     }
 }

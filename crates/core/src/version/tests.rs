@@ -102,6 +102,7 @@ fn rebuilds_are_equal_in_precedence_and_different_as_keys() {
     assert_eq!(a.cmp_precedence(&b), Ordering::Equal);
     assert_ne!(a, b);
     assert!(a < b);
+    assert_eq!(a.without_build(), v("8.11.3"));
     assert!(a.is_at(&v("8.11.3")) && a.is_at(&a) && !a.is_at(&b) && !v("8.11.3").is_at(&a));
 }
 

@@ -57,10 +57,10 @@ impl Term {
     /// What is written behind an open number is not looked at, but for the prerelease: `*.1|-rc`
     /// means `*-rc`.
     pub(super) fn new(operator: Operator, written: &Written<'_>) -> Result<Self, Error> {
-        let fixed_major = fixed(Some(written.major));
-        let fixed_minor = fixed_major.and(fixed(written.minor));
-        let fixed_patch = fixed_minor.and(fixed(written.patch));
-        let open = match (fixed_major, fixed_minor, fixed_patch) {
+        let major = fixed(Some(written.major));
+        let minor = major.and_then(|_| fixed(written.minor));
+        let patch = minor.and_then(|_| fixed(written.patch));
+        let open = match (major, minor, patch) {
             (None, ..) => Open::All,
             (Some(_), None, _) => Open::MinorAndPatch,
             (Some(_), Some(_), None) => Open::Patch,
@@ -70,12 +70,8 @@ impl Term {
             return Err(Error::Version { version: written.whole.to_owned() });
         }
         let part = |part: Option<&str>| part.map_or(Ok(0), |text| number(written, text));
-        let bound = Version::of_parts(
-            part(fixed_major)?,
-            part(fixed_minor)?,
-            part(fixed_patch)?,
-            prerelease(written)?,
-        );
+        let bound =
+            Version::of_parts(part(major)?, part(minor)?, part(patch)?, prerelease(written)?);
         Ok(Self { operator, bound, open })
     }
 

@@ -21,6 +21,7 @@ use crate::{catalog::Catalog, graph::Property};
 
 mod error;
 pub mod olm_v0;
+pub mod olm_v1;
 mod path;
 
 /// Says what a generation of OLM does.

@@ -53,6 +53,10 @@ mod support {
 }
 
 #[cfg(test)]
+#[path = "real/olm_v1.rs"]
+mod olm_v1;
+
+#[cfg(test)]
 mod olm_v0 {
     use std::{
         collections::{BTreeMap, BTreeSet},

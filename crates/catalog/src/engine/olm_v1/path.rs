@@ -66,7 +66,7 @@ pub fn path(
         let version = installed.map(|installed| installed.version.clone()).unwrap_or_default();
         NoPath::InstalledVersion { version, source }
     })?;
-    let reached = search::all(catalogs, &extension, start)?;
+    let reached = search::all(catalogs, &extension, start, search::LOOKS_MAX)?;
     match reached.goal(target) {
         Some(goal) => Ok(reached.path_to(goal)),
         None => Err(reason::why(&reached, target)),

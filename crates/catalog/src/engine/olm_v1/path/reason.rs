@@ -257,7 +257,9 @@ fn other_channels(reached: &Reached<'_>, target: &Target) -> BTreeSet<String> {
     }
     let all = Extension { channels: BTreeSet::new(), ..reached.extension.clone() };
     let start = From::installed(&all).ok().flatten();
-    let Ok(wider) = search::all(reached.catalogs, &all, start) else { return BTreeSet::new() };
+    let Ok(wider) = search::all(reached.catalogs, &all, start, search::LOOKS_MAX) else {
+        return BTreeSet::new();
+    };
     let Some(goal) = wider.goal(target) else { return BTreeSet::new() };
     let hops = wider.path_to(goal).hops;
     let mut needed = BTreeSet::new();

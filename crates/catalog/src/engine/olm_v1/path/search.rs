@@ -16,7 +16,7 @@ use crate::engine::olm_v1::{
 
 /// How many times a bundle is held against another one. The largest real package has a few hundred
 /// bundles; a hostile one must not hold a hub up.
-const LOOKS_MAX: usize = 1_000_000;
+pub(super) const LOOKS_MAX: usize = 1_000_000;
 
 /// A bundle with its version, as it is told apart: name, and version and release as shown.
 type Key = (String, String);
@@ -54,16 +54,31 @@ enum Pinned<'a> {
     Blocked(Key, Blocked),
 }
 
+/// How many looks are left.
+struct Looks {
+    left: usize,
+    max: usize,
+}
+
+impl Looks {
+    fn take(&mut self) -> Result<(), NoPath> {
+        self.left = self.left.checked_sub(1).ok_or(NoPath::TooHard { looks: self.max })?;
+        Ok(())
+    }
+}
+
+/// Everything that can be reached within so many looks.
 pub(super) fn all<'a>(
     catalogs: &'a [ClusterCatalog],
     extension: &'a Extension,
     start: Option<From<'a>>,
+    looks_max: usize,
 ) -> Result<Reached<'a>, NoPath> {
     let mut reached = Reached { catalogs, extension, nodes: Vec::new(), blocked: BTreeMap::new() };
     let mut seen = BTreeSet::new();
     seen.extend(start.as_ref().map(key_of));
     reached.nodes.push(Node { at: start, came: None });
-    let mut looks = 0;
+    let mut looks = Looks { left: looks_max, max: looks_max };
     let mut next = 0;
     while let Some(at) = reached.nodes.get(next).map(|node| node.at.clone()) {
         // Where edges do not bind, one pin leads anywhere.
@@ -103,15 +118,12 @@ impl<'a> Reached<'a> {
     }
 
     /// What each version does that may be pinned, the preferred one first.
-    fn pins(&self, at: Option<&From<'_>>, looks: &mut usize) -> Result<Vec<Pinned<'a>>, NoPath> {
+    fn pins(&self, at: Option<&From<'_>>, looks: &mut Looks) -> Result<Vec<Pinned<'a>>, NoPath> {
         let binding = at.filter(|_| self.is_bound());
         let mut by_version: BTreeMap<Version, Vec<(Found<'a>, &'a VersionRelease)>> =
             BTreeMap::new();
         for (found, version) in self.bundles() {
-            *looks += 1;
-            if *looks > LOOKS_MAX {
-                return Err(NoPath::TooHard { looks: LOOKS_MAX });
-            }
+            looks.take()?;
             if barrier(self.extension, binding, found.package, found.bundle).is_none() {
                 let group = by_version.entry(version.version.without_build()).or_default();
                 group.push((found, version));

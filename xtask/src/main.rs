@@ -36,7 +36,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Build or install the programs that some tests need: kubectl, Chromium
+    /// Build or install the programs that some tests need: kubectl, opm, Chromium, an image registry
     Tools,
     /// Run the benches and print their numbers
     Bench {

@@ -1,8 +1,9 @@
 //! `cargo xtask tools`: the real programs that some tests talk to.
 //!
-//! kubectl is built from its module files with Go, once for each state of those files, into
-//! `~/.cache/wavelift/tools/<hash>`. Chromium comes from the distribution. What cannot be had is
-//! named, and the tests that need it leave it out.
+//! kubectl and opm are built from their module files with Go, once for each state of those files,
+//! into `~/.cache/wavelift/tools/<hash>`. Chromium, an image registry and the tools that put images
+//! together come from the distribution. What cannot be had is named, and the tests that need it leave
+//! it out.
 
 use std::{
     fs,
@@ -22,48 +23,110 @@ const KUBECTL_LDFLAGS: &str = "-s -w \
     -X k8s.io/component-base/version.gitMajor=1 \
     -X k8s.io/component-base/version.gitMinor=36";
 
+/// What keeps container libraries from asking for C libraries that nobody here needs.
+const OPM_TAGS: &str =
+    "containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper";
+
+/// A program that is built from the module files of a server.
+struct GoProgram {
+    name: &'static str,
+    /// The folder of its module files.
+    module: &'static str,
+    package: &'static str,
+    tags: &'static str,
+    ldflags: &'static str,
+}
+
+const GO_PROGRAMS: [GoProgram; 2] = [
+    GoProgram {
+        name: "kubectl",
+        module: "kubernetes",
+        package: "k8s.io/kubernetes/cmd/kubectl",
+        tags: "",
+        ldflags: KUBECTL_LDFLAGS,
+    },
+    // OLM's own tool: it serves a catalog as a CatalogSource's pod does.
+    GoProgram {
+        name: "opm",
+        module: "olm",
+        package: "github.com/operator-framework/operator-registry/cmd/opm",
+        tags: OPM_TAGS,
+        ldflags: "-s -w",
+    },
+];
+
+/// Programs that come from the distribution: any of these names will do, and the package that has it.
+const DEBIAN_PROGRAMS: [(&[&str], &str); 4] = [
+    (&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"], "chromium"),
+    (&["docker-registry"], "docker-registry"),
+    (&["skopeo"], "skopeo"),
+    (&["umoci"], "umoci"),
+];
+
 pub(crate) fn run() -> Result<()> {
-    kubectl()?;
-    chromium()
+    for program in &GO_PROGRAMS {
+        program.build()?;
+    }
+    debian()
 }
 
-fn kubectl() -> Result<()> {
-    let Some(module) = module_dir("kubernetes") else {
-        say("kubectl: no module files (set WAVELIFT_SHARED); one on the path will do");
-        return Ok(());
-    };
-    let target = cache_dir(&module)?.join("kubectl");
-    if target.is_file() {
-        say(&format!("kubectl: {}", target.display()));
-        return Ok(());
+impl GoProgram {
+    fn build(&self) -> Result<()> {
+        let name = self.name;
+        let Some(module) = module_dir(self.module) else {
+            say(&format!("{name}: no module files (set WAVELIFT_SHARED); one on the path will do"));
+            return Ok(());
+        };
+        let target = cache_dir(&module)?.join(name);
+        if target.is_file() {
+            say(&format!("{name}: {}", target.display()));
+            return Ok(());
+        }
+        if !is_on_path("go") {
+            say(&format!("{name}: cannot be built without Go; one on the path will do"));
+            return Ok(());
+        }
+        // Built under another name and renamed: a build that is cut off leaves nothing that looks
+        // whole.
+        let partial = target.with_extension(format!("partial-{}", std::process::id()));
+        shell::run(
+            Command::new("go")
+                .args([
+                    "build",
+                    "-mod=readonly",
+                    "-tags",
+                    self.tags,
+                    "-ldflags",
+                    self.ldflags,
+                    "-o",
+                ])
+                .arg(&partial)
+                .arg(self.package)
+                .current_dir(&module)
+                .env("CGO_ENABLED", "0"),
+        )?;
+        fs::rename(&partial, &target)
+            .with_context(|| format!("failed to move {name} into the cache"))?;
+        say(&format!("{name}: {}", target.display()));
+        Ok(())
     }
-    if !is_on_path("go") {
-        say("kubectl: cannot be built without Go; one on the path will do");
-        return Ok(());
-    }
-    // Built under another name and renamed: a build that is cut off leaves nothing that looks whole.
-    let partial = target.with_extension(format!("partial-{}", std::process::id()));
-    shell::run(
-        Command::new("go")
-            .args(["build", "-mod=readonly", "-ldflags", KUBECTL_LDFLAGS, "-o"])
-            .arg(&partial)
-            .arg("k8s.io/kubernetes/cmd/kubectl")
-            .current_dir(&module)
-            .env("CGO_ENABLED", "0"),
-    )?;
-    fs::rename(&partial, &target).context("failed to move kubectl into the cache")?;
-    say(&format!("kubectl: {}", target.display()));
-    Ok(())
 }
 
-fn chromium() -> Result<()> {
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-    if let Some(name) = names.into_iter().find(|name| is_on_path(name)) {
-        say(&format!("chromium: {name}"));
+/// Installs what is missing, all at once.
+fn debian() -> Result<()> {
+    let mut missing = Vec::new();
+    for (names, package) in DEBIAN_PROGRAMS {
+        match names.iter().find(|name| is_on_path(name)) {
+            Some(name) => say(&format!("{package}: {name}")),
+            None => missing.push(package),
+        }
+    }
+    if missing.is_empty() {
         return Ok(());
     }
     if !is_on_path("apt-get") || !is_root() {
-        say("chromium: not found; install it with your distribution's package manager");
+        let missing = missing.join(", ");
+        say(&format!("{missing}: not found; install with your distribution's package manager"));
         return Ok(());
     }
     let apt = |args: &[&str]| {
@@ -72,7 +135,9 @@ fn chromium() -> Result<()> {
         shell::run(&mut command)
     };
     apt(&["update", "-qq"])?;
-    apt(&["install", "-y", "-qq", "--no-install-recommends", "chromium"])
+    let mut install = vec!["install", "-y", "-qq", "--no-install-recommends"];
+    install.extend(missing);
+    apt(&install)
 }
 
 /// The module files of a server or tool, in the shared folder.

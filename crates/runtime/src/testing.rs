@@ -82,6 +82,24 @@ pub fn chromium_or_skip() -> Option<PathBuf> {
     path
 }
 
+/// A real program to test with: the one `cargo xtask tools` built, else one on the path.
+pub fn program(name: &str) -> Option<PathBuf> {
+    built(name).or_else(|| on_path(&[name]))
+}
+
+/// The paths of real programs in this order, or `None` after saying that they were left out.
+pub fn programs_or_skip<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
+    let found = names.map(program);
+    if found.iter().any(Option::is_none) {
+        skip(
+            &format!("a real {}", names.join(", ")),
+            "run `cargo xtask tools`, with Go and on Debian",
+        );
+        return None;
+    }
+    Some(found.map(Option::unwrap_or_default))
+}
+
 /// Says once that tests with `what` were left out, and `how_to_get` it. Name the thing that is
 /// missing, not the test: many tests may miss the same thing.
 ///

@@ -19,7 +19,7 @@ use tonic::{
     metadata::MetadataValue,
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
-use wavelift_catalog::{Fbc, Limits, fbc};
+use wavelift_catalog::{Catalog, Fbc, Limits, fbc, graph};
 use wavelift_proto::olm_registry::{
     self as wire, experimental_registry_client::ExperimentalRegistryClient,
     registry_client::RegistryClient,
@@ -194,7 +194,7 @@ impl CatalogSource {
         for package in packages {
             assembly.add_package(package);
         }
-        assembly.finish()
+        assembly.finish(&self.address, &self.limits)
     }
 
     async fn package_names(&self) -> Result<Vec<String>, Error> {
@@ -298,6 +298,11 @@ impl CatalogSource {
 // === impl Served ===
 
 impl Served {
+    /// The catalog, with the digest of its files.
+    pub fn into_catalog(self, limits: &Limits) -> Result<Catalog, graph::Error> {
+        Catalog::from_fbc(self.fbc, limits)
+    }
+
     /// Adds documents of custom schemas, as they would stand in the catalog's files.
     pub fn add_custom(&mut self, documents: &[Value], limits: &Limits) -> Result<(), fbc::Error> {
         for document in documents {

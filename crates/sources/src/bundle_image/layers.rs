@@ -2,8 +2,10 @@
 
 use std::{
     borrow::Cow,
+    cell::Cell,
     collections::BTreeMap,
     io::{self, Read},
+    rc::Rc,
 };
 
 use flate2::read::MultiGzDecoder;
@@ -13,6 +15,9 @@ use tar::{Archive, Entry};
 const WHITEOUT: &str = ".wh.";
 /// Marks a folder of which nothing below this layer is left.
 const OPAQUE: &str = ".wh..wh..opq";
+
+/// Archives are made of blocks, and end with two empty ones.
+const BLOCK_BYTES: usize = 512;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -130,7 +135,14 @@ impl Unpacking<'_> {
         } else {
             Box::new(bytes)
         };
-        let mut content = Bounded { content, left: self.unpacked_bytes_left, is_exceeded: false };
+        let mut content = Archived {
+            content,
+            left: self.unpacked_bytes_left,
+            is_exceeded: false,
+            given: 0,
+            to_invent: None,
+            invented: Rc::default(),
+        };
         let outcome = self.add_archive(&mut content);
         self.unpacked_bytes_left = content.left;
         if content.is_exceeded {
@@ -140,10 +152,11 @@ impl Unpacking<'_> {
         outcome
     }
 
-    fn add_archive(&mut self, content: &mut Bounded<'_>) -> Result<(), Error> {
+    fn add_archive(&mut self, content: &mut Archived<'_>) -> Result<(), Error> {
         let layer = self.layer;
         let broken = |source| Error::Archive { layer, source };
         let mut added = BTreeMap::new();
+        let invented = Rc::clone(&content.invented);
         let mut archive = Archive::new(content);
         for entry in archive.entries().map_err(broken)? {
             let mut entry = entry.map_err(broken)?;
@@ -153,6 +166,9 @@ impl Unpacking<'_> {
             }
             let path = path(layer, &entry.path_bytes())?;
             self.add_entry(&path, &mut entry, &mut added)?;
+            if invented.get() > 0 && added.contains_key(&path) {
+                return Err(broken(io::ErrorKind::UnexpectedEof.into()));
+            }
         }
         self.files.append(&mut added);
         let (count, bytes) = (self.files.len(), self.files.values().map(Vec::len).sum::<usize>());
@@ -269,21 +285,44 @@ fn joined(parent: &str, name: &str) -> String {
     if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
-/// Ends with an error where a reader has given more than it may.
-struct Bounded<'a> {
+/// The bytes of an archive. Ends with an error where there are more than there may be.
+///
+/// Some tools leave out the end of an archive: the last block's padding and the empty blocks after
+/// it. Runtimes do not mind, so what is missing of these is made up here.
+struct Archived<'a> {
     content: Box<dyn Read + 'a>,
     left: usize,
     is_exceeded: bool,
+    given: usize,
+    to_invent: Option<usize>,
+    /// How many bytes were made up. None of them may belong to a file.
+    invented: Rc<Cell<usize>>,
 }
 
-impl Read for Bounded<'_> {
+impl Archived<'_> {
+    fn invent(&mut self, into: &mut [u8]) -> usize {
+        let padding = self.given.next_multiple_of(BLOCK_BYTES) - self.given;
+        let to_invent = self.to_invent.get_or_insert(padding + 2 * BLOCK_BYTES);
+        let count = into.len().min(*to_invent);
+        *to_invent -= count;
+        self.invented.set(self.invented.get() + count);
+        into.iter_mut().take(count).for_each(|byte| *byte = 0);
+        count
+    }
+}
+
+impl Read for Archived<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.content.read(into)?;
+        if read == 0 {
+            return Ok(self.invent(into));
+        }
         if read > self.left {
             self.is_exceeded = true;
             return Err(io::Error::other("more than may be unpacked"));
         }
         self.left -= read;
+        self.given += read;
         Ok(read)
     }
 }

@@ -1,11 +1,11 @@
 //! From the messages of a registry back to the documents they were made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use prost_types::value::Kind;
 use serde_json::{Map, Number, Value, json};
-use wavelift_catalog::{fbc, graph::Property};
+use wavelift_catalog::{Fbc, Limits, graph::Property};
 use wavelift_proto::olm_registry as wire;
 
 use super::{Error, Served};
@@ -23,46 +23,49 @@ pub struct BundleContent {
     pub manifests: Vec<String>,
 }
 
-/// A catalog as it comes in, one message at a time.
+/// A catalog as it comes in, one message at a time: documents as they stand in files, by package.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    bundles: BTreeMap<String, BTreeMap<String, fbc::Bundle>>,
-    channels: BTreeMap<String, BTreeMap<String, Vec<fbc::Entry>>>,
-    /// Notes on bundles, by package and name.
-    deprecated: BTreeMap<String, BTreeMap<String, String>>,
+    /// By package and name.
+    bundles: BTreeMap<String, BTreeMap<String, Bundle>>,
+    /// Entries by package and channel.
+    channels: BTreeMap<String, BTreeMap<String, Vec<Value>>>,
     packages: Vec<wire::Package>,
-    served: Served,
+    left_out: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What is the same of a bundle in each of its channels.
+#[derive(Debug, PartialEq)]
+struct Bundle {
+    document: Value,
+    deprecation: Option<String>,
 }
 
 // === impl Assembly ===
 
 impl Assembly {
-    pub(super) fn add_bundle(&mut self, message: wire::Bundle) -> Result<(), Error> {
+    pub(super) fn add_bundle(&mut self, mut message: wire::Bundle) -> Result<(), Error> {
         let (package, name) = (message.package_name.clone(), message.csv_name.clone());
-        let entry = fbc::Entry {
-            name: name.clone(),
-            replaces: message.replaces.clone(),
-            skips: message.skips.clone(),
-            skip_range: message.skip_range.clone(),
-        };
+        let entry = json!({
+            "name": name,
+            "replaces": std::mem::take(&mut message.replaces),
+            "skips": std::mem::take(&mut message.skips),
+            "skipRange": std::mem::take(&mut message.skip_range),
+        });
         let channels = self.channels.entry(package.clone()).or_default();
         channels.entry(message.channel_name.clone()).or_default().push(entry);
 
         let is_left_out = message.csv_json.is_empty() && message.object.is_empty();
-        let deprecation = message.deprecation.as_ref().map(|d| d.message.clone());
-        let bundle = bundle(message)?;
+        let deprecation = message.deprecation.take().map(|deprecation| deprecation.message);
+        let bundle = Bundle { document: document(&message)?, deprecation };
         let bundles = self.bundles.entry(package.clone()).or_default();
-        let noted = self.deprecated.entry(package.clone()).or_default();
-        if let Some(known) = bundles.get(&name) {
-            if *known != bundle || noted.get(&name) != deprecation.as_ref() {
-                return Err(Error::Contradiction { package, bundle: name });
-            }
-            return Ok(());
-        }
-        bundles.insert(name.clone(), bundle);
-        noted.extend(deprecation.map(|message| (name.clone(), message)));
+        match bundles.get(&name) {
+            Some(known) if *known == bundle => return Ok(()),
+            Some(_) => return Err(Error::Contradiction { package, bundle: name }),
+            None => bundles.insert(name.clone(), bundle),
+        };
         if is_left_out {
-            self.served.left_out.entry(package).or_default().insert(name);
+            self.left_out.entry(package).or_default().insert(name);
         }
         Ok(())
     }
@@ -71,92 +74,100 @@ impl Assembly {
         self.packages.push(message);
     }
 
-    pub(super) fn finish(mut self) -> Result<Served, Error> {
+    /// Reads the documents as if they stood in files. The address is for messages.
+    pub(super) fn finish(mut self, address: &str, limits: &Limits) -> Result<Served, Error> {
+        let mut fbc = Fbc::default();
         for package in std::mem::take(&mut self.packages) {
-            self.close_package(package)?;
+            let name = format!("{address}, package {}", package.name);
+            let documents = self.documents(package)?;
+            fbc.add_file(&name, documents.as_bytes(), limits)
+                .map_err(|error| Error::Documents(Box::new(error)))?;
         }
         if let Some(package) = self.channels.keys().next() {
             let detail = format!("package `{package}` has bundles and is not in the list");
             return Err(Error::Changed { detail });
         }
-        Ok(self.served)
+        Ok(Served { fbc, left_out: self.left_out })
     }
 
-    /// Puts together what came of one package.
-    fn close_package(&mut self, message: wire::Package) -> Result<(), Error> {
-        let name = message.name;
-        let mut entries = self.channels.remove(&name).unwrap_or_default();
+    /// All documents of one package, a line each.
+    fn documents(&mut self, message: wire::Package) -> Result<String, Error> {
+        let package = message.name;
+        let mut entries = self.channels.remove(&package).unwrap_or_default();
+        let mut documents = vec![json!({
+            "schema": "olm.package",
+            "name": package,
+            "defaultChannel": message.default_channel_name,
+        })];
         let mut deprecations = Vec::new();
         let mut note = |schema: &str, name: &str, message: String| {
-            let (schema, name) = (schema.to_owned(), name.to_owned());
-            deprecations.push(fbc::Deprecation { schema, name, message });
+            let reference = json!({ "schema": schema, "name": name });
+            deprecations.push(json!({ "reference": reference, "message": message }));
         };
         if let Some(deprecation) = message.deprecation {
             note("olm.package", "", deprecation.message);
         }
-        for channel in message.channels {
-            let Some(entries) = entries.remove(&channel.name) else {
-                let detail = format!("channel `{}` of package `{name}` is empty", channel.name);
+        for wire::Channel { name, deprecation, .. } in message.channels {
+            let Some(entries) = entries.remove(&name) else {
+                let detail = format!("channel `{name}` of package `{package}` is empty");
                 return Err(Error::Changed { detail });
             };
-            if let Some(deprecation) = channel.deprecation {
-                note("olm.channel", &channel.name, deprecation.message);
+            if let Some(deprecation) = deprecation {
+                note("olm.channel", &name, deprecation.message);
             }
-            let channel = fbc::Channel { package: name.clone(), name: channel.name, entries };
-            self.served.fbc.channels.push(channel);
+            documents.push(json!({
+                "schema": "olm.channel", "package": package, "name": name, "entries": entries,
+            }));
         }
         if let Some(channel) = entries.keys().next() {
-            let detail = format!("channel `{channel}` of package `{name}` is not in the list");
+            let detail = format!("channel `{channel}` of package `{package}` is not in the list");
             return Err(Error::Changed { detail });
         }
-        for (bundle, message) in self.deprecated.remove(&name).unwrap_or_default() {
-            note("olm.bundle", &bundle, message);
+        for (name, bundle) in self.bundles.remove(&package).unwrap_or_default() {
+            if let Some(message) = bundle.deprecation {
+                note("olm.bundle", &name, message);
+            }
+            documents.push(bundle.document);
         }
-        self.served
-            .fbc
-            .bundles
-            .extend(self.bundles.remove(&name).unwrap_or_default().into_values());
         if !deprecations.is_empty() {
-            let entries = deprecations;
-            self.served.fbc.deprecations.push(fbc::Deprecations { package: name.clone(), entries });
+            documents.push(json!({
+                "schema": "olm.deprecations", "package": package, "entries": deprecations,
+            }));
         }
-        let default_channel = message.default_channel_name;
-        self.served.fbc.packages.push(fbc::Package {
-            name,
-            default_channel,
-            ..fbc::Package::default()
-        });
-        Ok(())
+        let lines: Vec<String> = documents.iter().map(ToString::to_string).collect();
+        Ok(lines.join("\n"))
     }
 }
 
-fn bundle(message: wire::Bundle) -> Result<fbc::Bundle, Error> {
-    let not_json = |field: String, source| Error::Json {
-        package: message.package_name.clone(),
-        bundle: message.csv_name.clone(),
-        field,
-        source,
-    };
+/// A bundle as its author wrote it, but what was not sent.
+fn document(message: &wire::Bundle) -> Result<Value, Error> {
     let mut properties = Vec::new();
     for property in &message.properties {
-        let value = serde_json::from_str(&property.value)
-            .map_err(|source| not_json(format!("property `{}`", property.r#type), source))?;
-        properties.push(Property { kind: property.r#type.clone(), value });
+        let value: Value = serde_json::from_str(&property.value).map_err(|source| Error::Json {
+            package: message.package_name.clone(),
+            bundle: message.csv_name.clone(),
+            field: format!("property `{}`", property.r#type),
+            source,
+        })?;
+        properties.push(json!({ "type": property.r#type, "value": value }));
     }
+    let has_package = || message.properties.iter().any(|p| p.r#type == Property::PACKAGE);
     // Registries that read from a database may know the version without having the property.
-    if !message.version.is_empty() && !properties.iter().any(|p| p.kind == Property::PACKAGE) {
+    if !message.version.is_empty() && !has_package() {
         let value = json!({ "packageName": message.package_name, "version": message.version });
-        properties.push(Property { kind: Property::PACKAGE.to_owned(), value });
+        properties.push(json!({ "type": Property::PACKAGE, "value": value }));
     }
-    let objects = message.object.iter().map(|object| STANDARD.encode(object)).collect();
-    Ok(fbc::Bundle {
-        package: message.package_name,
-        name: message.csv_name,
-        image: message.bundle_path,
-        properties,
-        objects,
-        ..fbc::Bundle::default()
-    })
+    for object in &message.object {
+        let value = json!({ "data": STANDARD.encode(object) });
+        properties.push(json!({ "type": Property::BUNDLE_OBJECT, "value": value }));
+    }
+    Ok(json!({
+        "schema": "olm.bundle",
+        "package": message.package_name,
+        "name": message.csv_name,
+        "image": message.bundle_path,
+        "properties": properties,
+    }))
 }
 
 pub(super) fn content(message: wire::Bundle) -> Result<BundleContent, Error> {

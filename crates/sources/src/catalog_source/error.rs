@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tonic::{Code, Status};
+use wavelift_catalog::fbc;
 
 use crate::trust;
 
@@ -65,6 +66,9 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// What was sent does not make documents of a catalog.
+    #[error("what the registry serves is no catalog")]
+    Documents(#[source] Box<fbc::Error>),
     /// The list of packages and the list of bundles do not fit, so the catalog was replaced between
     /// the two.
     #[error("the catalog changed while it was read: {detail}")]
@@ -92,6 +96,7 @@ impl Error {
             Self::Silent { .. } => "Silent",
             Self::TooLarge { .. } => "TooLarge",
             Self::Json { .. } => "Json",
+            Self::Documents(_) => "Documents",
             Self::Changed { .. } => "Changed",
             Self::Contradiction { .. } => "Contradiction",
         }
@@ -117,6 +122,7 @@ impl Error {
             | Self::Trust(_)
             | Self::TooLarge { .. }
             | Self::Json { .. }
+            | Self::Documents(_)
             | Self::Contradiction { .. } => false,
         }
     }
@@ -131,7 +137,7 @@ impl Error {
             Self::Call { source, .. } => advice_on(source.code()),
             Self::Silent { .. } => "check the CatalogSource's pod: it may lack memory or CPU",
             Self::TooLarge { .. } => "check that this catalog is meant, or raise the limit",
-            Self::Json { .. } | Self::Contradiction { .. } => {
+            Self::Json { .. } | Self::Documents(_) | Self::Contradiction { .. } => {
                 "tell the author of the catalog; `wavelift catalog validate` on its files says more"
             }
             Self::Changed { .. } => "try again when the CatalogSource's pod has settled",

@@ -9,7 +9,6 @@ use tonic::{
     Response,
     transport::{Identity, Server, ServerTlsConfig},
 };
-use wavelift_catalog::Catalog;
 use wavelift_proto::olm_registry::{
     experimental_registry_server::{ExperimentalRegistry, ExperimentalRegistryServer},
     registry_server::{Registry, RegistryServer},
@@ -241,7 +240,7 @@ async fn a_catalog_is_the_same_from_its_registry_and_from_its_files() {
     let served = Fake::lantern().source().await.read().await.unwrap();
     let both = ["lantern.v1.0.0".to_owned(), "lantern.v1.1.0".to_owned()];
     assert_eq!(served.left_out["lantern"], BTreeSet::from(both));
-    let catalog = Catalog::from_fbc(served.fbc, &Limits::default()).unwrap();
+    let catalog = served.into_catalog(&Limits::default()).unwrap();
     assert_eq!(catalog.graph(), from_files().graph());
     assert_eq!(catalog.digest(), from_files().digest());
 }
@@ -356,7 +355,7 @@ async fn manifests_that_stand_in_the_catalog_come_with_it() {
     fake.bundles[2].object = vec![r#"{"kind":"ClusterServiceVersion"}"#.to_owned()];
     let served = fake.source().await.read().await.unwrap();
     assert!(!served.left_out["lantern"].contains("lantern.v1.0.0"));
-    let catalog = Catalog::from_fbc(served.fbc, &Limits::default()).unwrap();
+    let catalog = served.into_catalog(&Limits::default()).unwrap();
     let manifests = catalog.manifests("lantern", "lantern.v1.0.0").unwrap();
     assert_eq!(manifests.csv().unwrap()["kind"], "ClusterServiceVersion");
     assert!(catalog.manifests("lantern", "lantern.v1.1.0").is_none());

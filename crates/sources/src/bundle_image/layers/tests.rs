@@ -133,6 +133,20 @@ fn broken_layers_are_named() {
 }
 
 #[test]
+fn an_archive_may_lack_its_end_but_no_file_its_own() {
+    let whole = layer(&[Item::File("manifests/a", &"x".repeat(1000))]);
+    let expected = format!("manifests/a={}", "x".repeat(1000));
+    for end in [whole.len(), whole.len() - 512, whole.len() - 1024, 512 + 1000 + 5, 512 + 1000] {
+        assert_eq!(shown(&[whole[..end].to_vec()]).unwrap(), expected, "{end}");
+        assert_eq!(shown(&[gzip(&whole[..end])]).unwrap(), expected, "{end}");
+    }
+    for end in [512 + 999, 512 + 600, 512 + 512, 512, 100] {
+        let error = shown(&[whole[..end].to_vec()]).unwrap_err();
+        assert_eq!(error.to_string(), "layer 1 is not a whole archive", "{end}");
+    }
+}
+
+#[test]
 fn each_limit_ends_the_unpacking() {
     let large = "x".repeat(5000);
     let layers = [

@@ -7,6 +7,7 @@
 pub mod catalog;
 pub mod compare;
 pub mod contents;
+pub mod crd;
 pub mod engine;
 pub mod fbc;
 pub mod graph;

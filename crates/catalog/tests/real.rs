@@ -281,6 +281,100 @@ mod validity {
 }
 
 #[cfg(test)]
+mod crd {
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        fs,
+        path::Path,
+    };
+
+    use serde::Deserialize;
+    use wavelift_catalog::crd::{Olm, Side, V1, diff, parse};
+
+    use super::support;
+
+    #[derive(Deserialize)]
+    struct Line {
+        operator: String,
+        from: String,
+        to: String,
+        crd: String,
+        from_file: Option<String>,
+        to_file: Option<String>,
+        refused: Option<bool>,
+        total: usize,
+        by_rule: BTreeMap<String, usize>,
+        findings: Vec<Finding>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+    struct Finding {
+        version: String,
+        property: String,
+        rule: String,
+    }
+
+    /// Nothing where OLM v1 says the same, else what differs.
+    fn difference(shared: &Path, line: &Line) -> Option<String> {
+        let read = |file: &str, side| {
+            parse(&fs::read(shared.join("catalogs").join(file)).unwrap(), side).unwrap()
+        };
+        let (Some(from), Some(to)) = (&line.from_file, &line.to_file) else {
+            // What comes or goes as a whole is not compared, by OLM either.
+            let same = line.refused == Some(false) && line.total == 0;
+            return (!same).then(|| "OLM compares what is not there".to_owned());
+        };
+        let diff = diff(&read(from, Side::Old), &read(to, Side::New)).unwrap();
+        if line.refused.is_none() {
+            let is_said = diff.v1 == V1::Crashes && !diff.unknown.is_empty();
+            return (!is_said).then(|| format!("OLM crashes, we: {:?}", diff.v1));
+        }
+        let held = diff.changes.iter().filter(|change| change.refused_by.contains(&Olm::V1));
+        let held: Vec<Finding> = held
+            .map(|change| Finding {
+                version: change.version.clone(),
+                property: change.property.clone(),
+                rule: change.rule.to_string(),
+            })
+            .collect();
+        let total = held.len();
+        // Forty of them are in the line, sorted as ours but for the words.
+        let shown: BTreeSet<_> = held.into_iter().take(40).collect();
+        let expected: BTreeSet<_> = line.findings.iter().collect();
+        let same = line.refused == Some(diff.refused_by_v1)
+            && diff.v1 != V1::Crashes
+            && line.total == total
+            && line.by_rule == diff.by_rule
+            && shown.iter().eq(expected.iter().copied());
+        (!same).then(|| {
+            let Line { refused, total: olm, by_rule, .. } = line;
+            let missing: Vec<_> = expected.iter().filter(|one| !shown.contains(one)).collect();
+            let more: Vec<_> = shown.iter().filter(|one| !expected.contains(one)).collect();
+            format!(
+                "OLM {refused:?} {olm} {by_rule:?}, we {} {total} {:?}; missing {missing:?}, more \
+                 {more:?}",
+                diff.refused_by_v1, diff.by_rule
+            )
+        })
+    }
+
+    #[test]
+    fn olm_v1_holds_the_same_against_every_real_definition() {
+        let Some(shared) = support::shared("upgrades of definitions") else { return };
+        let lines: Vec<Line> = support::lines(&shared, "crd-upgrade.jsonl");
+        let differences: Vec<_> = lines
+            .iter()
+            .filter_map(|line| {
+                let text = difference(&shared, line)?;
+                Some(format!("{} {} {} {}: {text}", line.operator, line.from, line.to, line.crd))
+            })
+            .collect();
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
+        assert!(lines.len() >= 313);
+    }
+}
+
+#[cfg(test)]
 mod synthetic {
     use std::{collections::BTreeSet, sync::Arc};
 

@@ -17,8 +17,10 @@
 //! Definitions come from outside, in the form of today or in the one before (`v1beta1`), and are
 //! bounded in all that they hold.
 
+mod answer;
 mod class;
 mod definition;
+mod error;
 mod flat;
 mod gentle;
 mod objects;
@@ -34,14 +36,17 @@ mod whole;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::Value;
 
+pub use self::{
+    answer::{Change, Class, CrdDiff, FromTo, Olm, RefusedByV0, Removed, Stored, V1, Versions},
+    error::{Error, Side},
+    owned::{Fate, OwnedNotServed, owned_not_served},
+    parse::parse,
+    rule::Rule,
+};
 use self::{
     definition::{Api, Definition},
     flat::Flat,
@@ -49,252 +54,9 @@ use self::{
     schema::Schema,
     v1::{Findings, Flats, Held},
 };
-pub use self::{
-    owned::{Fate, OwnedNotServed, owned_not_served},
-    parse::parse,
-    rule::Rule,
-};
 
 /// Changes of one pair of definitions.
 const CHANGES_MAX: usize = 200_000;
-/// Bytes of a message.
-const MESSAGE_MAX: usize = 500;
-/// Bytes of a value before or after a change; larger ones are left out.
-const VALUE_MAX: usize = 2_000;
-
-/// All that changes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CrdDiff {
-    /// The name of both.
-    pub name: String,
-    /// Whether OLM v1 does not take the new definition: it refuses, or crashes.
-    #[serde(rename = "refusedByV1")]
-    pub refused_by_v1: bool,
-    /// The answer of OLM v1 in full.
-    pub v1: V1,
-    /// How many findings of OLM v1 there are of each rule.
-    pub by_rule: BTreeMap<String, usize>,
-    /// Whether OLM v0 may not take the new definition.
-    #[serde(rename = "refusedByV0")]
-    pub refused_by_v0: RefusedByV0,
-    /// Versions and what is said of all of them.
-    pub versions: Versions,
-    /// Every change, by version, property, rule and message.
-    pub changes: Vec<Change>,
-    /// What can't be said of these definitions, and why.
-    pub unknown: Vec<String>,
-}
-
-/// What OLM v1 does with the new definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum V1 {
-    /// It takes it.
-    Accepts,
-    /// It has findings, and refuses.
-    Refuses,
-    /// Its check crashes on a version without the place for a schema. The findings are then those
-    /// it would have had of all else.
-    Crashes,
-}
-
-/// Whether OLM v0 refuses, from the best to the worst.
-///
-/// The order is of how sure it is and of what must be done: objects that are in the way may not
-/// exist, and can be edited; a stored version that goes needs objects to be migrated. Where both may
-/// happen the worse is given, the other is among the changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum RefusedByV0 {
-    /// It does not refuse.
-    Never,
-    /// If an object does not fit the new schema.
-    IfObjectsInvalid,
-    /// If a version that goes is in `status.storedVersions`. Where the old definition has that
-    /// field, only versions in it count, and OLM v0 does refuse.
-    IfStored,
-}
-
-/// Versions that come, go, and change their part.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Versions {
-    /// Not in the old definition.
-    pub added: Vec<String>,
-    /// In both, and served in the old one only.
-    pub no_longer_served: Vec<String>,
-    /// In both, and served in the new one only.
-    pub newly_served: Vec<String>,
-    /// Not in the new definition.
-    pub removed: Vec<Removed>,
-    /// The version that objects are stored in.
-    pub storage: Option<FromTo>,
-    /// How objects are converted: `None` or `Webhook`.
-    pub conversion: Option<FromTo>,
-    /// `Namespaced` or `Cluster`. The API server refuses a change.
-    pub scope: Option<FromTo>,
-}
-
-/// A version that is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Removed {
-    /// Its name.
-    pub name: String,
-    /// Whether objects lie in it.
-    pub stored: Stored,
-}
-
-/// Whether objects lie in a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Stored {
-    /// The cluster says so, or it is the storage version.
-    Yes,
-    /// It was not the last storage version; it may have been one before.
-    Maybe,
-    /// The cluster says that they don't.
-    No,
-}
-
-/// A change from one to another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FromTo {
-    /// Before.
-    pub from: String,
-    /// After.
-    pub to: String,
-}
-
-/// One change.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Change {
-    /// The version; `a -> b` for served versions of the new definition compared with each other;
-    /// empty for the whole definition.
-    pub version: String,
-    /// The path in the schema, `^` for the whole of it; empty where it is not of a schema.
-    pub property: String,
-    /// What kind of change it is.
-    pub rule: Rule,
-    /// How bad it is.
-    pub class: Class,
-    /// Who refuses the new definition because of it; OLM v0 does only if there is an object, or a
-    /// stored version, that it hits.
-    pub refused_by: BTreeSet<Olm>,
-    /// In words, to be read after the property or version.
-    pub message: String,
-    /// What was there, if it is short.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub old: Option<Value>,
-    /// What is there now, if it is short.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub new: Option<Value>,
-}
-
-/// How bad a change is for those who have objects, or write them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Class {
-    /// What was right stays right.
-    Compatible,
-    /// What was right stays right, and may come to mean something else.
-    Risky,
-    /// What was right may be refused, or lost.
-    Breaking,
-}
-
-/// The two OLMs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Olm {
-    /// OLM v0.
-    V0,
-    /// OLM v1.
-    V1,
-}
-
-/// Which of the two definitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The one that is there.
-    Old,
-    /// The one that is to come.
-    New,
-}
-
-/// Why two definitions can't be compared.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It is another kind, or of an unknown version.
-    #[error("the {side} one is no CustomResourceDefinition of apiextensions.k8s.io v1 or v1beta1")]
-    NotADefinition {
-        /// Which.
-        side: Side,
-    },
-    /// A file has more than one.
-    #[error("the {side} file holds several CustomResourceDefinitions")]
-    Several {
-        /// Which.
-        side: Side,
-    },
-    /// A file is not JSON.
-    #[error("the {side} definition is not JSON")]
-    Json {
-        /// Which.
-        side: Side,
-        /// What is wrong with it.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// A file is not YAML.
-    #[error("the {side} definition is not YAML")]
-    Yaml {
-        /// Which.
-        side: Side,
-        /// What is wrong with it.
-        #[source]
-        source: Box<serde_saphyr::Error>,
-    },
-    /// A field is not what the API server would take.
-    #[error("`{path}` of the {side} definition is not {expected}")]
-    Field {
-        /// Which.
-        side: Side,
-        /// The path.
-        path: String,
-        /// What it should be.
-        expected: &'static str,
-    },
-    /// It has no versions at all.
-    #[error("the {side} definition has no versions")]
-    NoVersions {
-        /// Which.
-        side: Side,
-    },
-    /// It holds more than is looked at.
-    #[error("the {side} definition has more than {max} {what}")]
-    TooLarge {
-        /// Which.
-        side: Side,
-        /// What there is too much of.
-        what: &'static str,
-        /// The bound.
-        max: usize,
-    },
-    /// They are not of one name, so neither replaces the other.
-    #[error("the definitions are of two names: `{old}` and `{new}`")]
-    TwoNames {
-        /// The old one's.
-        old: String,
-        /// The new one's.
-        new: String,
-    },
-    /// There is more to say than is said.
-    #[error("the definitions differ in more than {max} ways")]
-    TooManyChanges {
-        /// The bound.
-        max: usize,
-    },
-}
 
 /// Compares the definition that is there with the one that is to replace it.
 pub fn diff(old: &Value, new: &Value) -> Result<CrdDiff, Error> {
@@ -507,67 +269,4 @@ fn unknown(old: &Definition, new: &Definition, crashes_at: &[String]) -> Vec<Str
         );
     }
     unknown
-}
-
-// === impl FromTo ===
-
-impl FromTo {
-    fn of(from: &str, to: &str) -> Option<Self> {
-        (from != to).then(|| Self { from: from.to_owned(), to: to.to_owned() })
-    }
-}
-
-// === impl Change ===
-
-impl Change {
-    fn new(rule: Rule, class: Class, message: String) -> Self {
-        Self {
-            version: String::new(),
-            property: String::new(),
-            rule,
-            class,
-            refused_by: BTreeSet::new(),
-            message: cut(message),
-            old: None,
-            new: None,
-        }
-    }
-
-    fn at(mut self, version: &str, property: &str) -> Self {
-        version.clone_into(&mut self.version);
-        property.clone_into(&mut self.property);
-        self
-    }
-
-    fn with(mut self, old: Option<Value>, new: Option<Value>) -> Self {
-        let is_short = |value: &Value| value.to_string().len() <= VALUE_MAX;
-        let shown = |value: Option<Value>| value.filter(|v| !v.is_null()).filter(is_short);
-        self.old = shown(old);
-        self.new = shown(new);
-        self
-    }
-
-    fn key(&self) -> (&str, &str, &str, &str) {
-        (&self.version, &self.property, self.rule.name(), &self.message)
-    }
-}
-
-/// At most so much of a text, whole characters.
-fn cut(mut text: String) -> String {
-    if text.len() > MESSAGE_MAX {
-        text.truncate(text.floor_char_boundary(MESSAGE_MAX));
-        text.push('…');
-    }
-    text
-}
-
-// === impl Side ===
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Old => "old",
-            Self::New => "new",
-        })
-    }
 }

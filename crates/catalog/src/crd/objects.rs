@@ -73,7 +73,7 @@ static METADATA: LazyLock<Schema> = LazyLock::new(|| {
     properties.insert("managedFields".to_owned(), list(of("object")));
     properties.insert("generation".to_owned(), of("integer"));
     let required = vec!["name".to_owned()];
-    Schema { properties, required, ..of("object") }
+    Schema { required, properties, ..of("object") }
 });
 
 /// The kind and version of every object.
@@ -157,7 +157,7 @@ impl Walk {
                 self.step(".items", |walk| walk.compare(before, after, level_of(after)));
             }
             (None, Some(Items::Each(after))) => {
-                self.step(".items", |walk| walk.from_anything(after));
+                self.step(".items", |walk| walk.compare_anything(after));
             }
             (before, Some(Items::Places(_))) if *before != new.items => self.push("items"),
             (Some(Items::Places(_)), Some(Items::Each(_))) => self.push("items"),
@@ -186,7 +186,7 @@ impl Walk {
                     self.step(&step, |walk| walk.compare(before, after, next));
                 }
                 (None, _) if level != Level::Metadata && self.keeps(old) => {
-                    self.step(&step, |walk| walk.from_anything(after));
+                    self.step(&step, |walk| walk.compare_anything(after));
                 }
                 (None, _) => {}
             }
@@ -218,8 +218,8 @@ impl Walk {
                     }
                     match before {
                         Some(Additional::Fitting(before)) => walk.compare(before, after, level),
-                        Some(Additional::Allowed(true)) => walk.from_anything(after),
-                        None if walk.keeps(old) => walk.from_anything(after),
+                        Some(Additional::Allowed(true)) => walk.compare_anything(after),
+                        None if walk.keeps(old) => walk.compare_anything(after),
                         Some(Additional::Allowed(false)) | None => {}
                     }
                 });
@@ -228,7 +228,7 @@ impl Walk {
     }
 
     /// Where the old schema said nothing at all.
-    fn from_anything(&mut self, new: &Schema) {
+    fn compare_anything(&mut self, new: &Schema) {
         let before = self.unknown;
         self.unknown = Unknown::Kept;
         self.compare(&Schema::default(), new, Level::Field);

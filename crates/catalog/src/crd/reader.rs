@@ -9,8 +9,8 @@ use super::{
     schema::{Additional, CelRule, Dependency, Docs, Items, Schema},
 };
 
-/// Levels of schemas within schemas. The deepest public definitions have about 30.
-const DEPTH_MAX: usize = 100;
+/// Levels of schemas within schemas. What a JSON reader takes has no more.
+const DEPTH_MAX: usize = 64;
 /// Schemas in one definition. The largest public definitions have about 20,000.
 const NODES_MAX: usize = 200_000;
 /// Bytes of all paths of one definition together.
@@ -41,10 +41,11 @@ impl Reader {
     /// The schema at `place`, which only errors name.
     pub(super) fn read(&mut self, value: &Value, place: &str) -> Result<Schema, Error> {
         place.clone_into(&mut self.path);
-        self.schema(value, 0)
+        Ok(*self.schema(value, 0)?)
     }
 
-    fn schema(&mut self, value: &Value, depth: usize) -> Result<Schema, Error> {
+    /// On the heap from the start: a schema is large, and many are open at once.
+    fn schema(&mut self, value: &Value, depth: usize) -> Result<Box<Schema>, Error> {
         self.enter(depth)?;
         let mut schema = self.keywords(value)?;
         let Value::Object(object) = value else { return Ok(schema) };
@@ -57,14 +58,14 @@ impl Reader {
                 | Value::Bool(_)
                 | Value::Number(_)
                 | Value::String(_)
-                | Value::Object(_) => Items::Each(Box::new(self.step("items", value, deeper)?)),
+                | Value::Object(_) => Items::Each(self.step("items", value, deeper)?),
             });
         }
         schema.all_of = self.list(object, "allOf", deeper)?;
         schema.one_of = self.list(object, "oneOf", deeper)?;
         schema.any_of = self.list(object, "anyOf", deeper)?;
         if let Some(value) = part("not") {
-            schema.not = Some(Box::new(self.step("not", value, deeper)?));
+            schema.not = Some(self.step("not", value, deeper)?);
         }
         schema.properties = self.map(object, "properties", deeper)?;
         schema.pattern_properties = self.map(object, "patternProperties", deeper)?;
@@ -76,11 +77,11 @@ impl Reader {
     }
 
     /// All but the schemas within.
-    fn keywords(&self, value: &Value) -> Result<Schema, Error> {
+    fn keywords(&self, value: &Value) -> Result<Box<Schema>, Error> {
         let fields = self.fields(value)?;
-        Ok(Schema {
+        Ok(Box::new(Schema {
             id: fields.text("id")?,
-            schema_url: fields.text("$schema")?,
+            dialect: fields.text("$schema")?,
             reference: fields.maybe_text("$ref")?,
             description: fields.text("description")?,
             type_name: fields.text("type")?,
@@ -113,7 +114,7 @@ impl Reader {
             x_map_type: fields.maybe_text("x-kubernetes-map-type")?,
             x_validations: fields.cel_rules()?,
             ..Schema::default()
-        })
+        }))
     }
 
     /// Counts one more schema.
@@ -132,7 +133,7 @@ impl Reader {
     }
 
     /// Reads a part with the path that leads to it.
-    fn step(&mut self, name: &str, value: &Value, depth: usize) -> Result<Schema, Error> {
+    fn step(&mut self, name: &str, value: &Value, depth: usize) -> Result<Box<Schema>, Error> {
         let length = self.path.len();
         self.path.push('.');
         self.path.push_str(name);
@@ -150,7 +151,11 @@ impl Reader {
         match object.get(keyword) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(values)) => {
-                values.iter().map(|value| self.step(keyword, value, depth)).collect()
+                let mut schemas = Vec::with_capacity(values.len());
+                for value in values {
+                    schemas.push(*self.step(keyword, value, depth)?);
+                }
+                Ok(schemas)
             }
             Some(_) => Err(self.wrong(keyword, "a list")),
         }
@@ -164,10 +169,13 @@ impl Reader {
     ) -> Result<BTreeMap<String, Schema>, Error> {
         match object.get(keyword) {
             None | Some(Value::Null) => Ok(BTreeMap::new()),
-            Some(Value::Object(values)) => values
-                .iter()
-                .map(|(name, value)| Ok((name.clone(), self.step(name, value, depth)?)))
-                .collect(),
+            Some(Value::Object(values)) => {
+                let mut schemas = BTreeMap::new();
+                for (name, value) in values {
+                    schemas.insert(name.clone(), *self.step(name, value, depth)?);
+                }
+                Ok(schemas)
+            }
             Some(_) => Err(self.wrong(keyword, "a mapping")),
         }
     }
@@ -182,7 +190,7 @@ impl Reader {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Bool(allowed)) => Ok(Some(Additional::Allowed(*allowed))),
             Some(value @ Value::Object(_)) => {
-                Ok(Some(Additional::Fitting(Box::new(self.step(keyword, value, depth)?))))
+                Ok(Some(Additional::Fitting(self.step(keyword, value, depth)?)))
             }
             Some(_) => Err(self.wrong(keyword, "true, false or a schema")),
         }
@@ -209,7 +217,7 @@ impl Reader {
                 | Value::Bool(_)
                 | Value::Number(_)
                 | Value::String(_)
-                | Value::Object(_) => Dependency::Fitting(Box::new(self.step(name, value, depth)?)),
+                | Value::Object(_) => Dependency::Fitting(self.step(name, value, depth)?),
             };
             dependencies.insert(name.clone(), dependency);
         }

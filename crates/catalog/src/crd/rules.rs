@@ -92,7 +92,7 @@ fn is_different(old: &Schema, new: &Schema) -> bool {
 pub(super) fn rest(old: &Schema, new: &Schema) -> Vec<&'static str> {
     let same = [
         ("id", old.id == new.id),
-        ("$schema", old.schema_url == new.schema_url),
+        ("$schema", old.dialect == new.dialect),
         ("$ref", old.reference == new.reference),
         ("format", old.format == new.format),
         ("title", old.title == new.title),

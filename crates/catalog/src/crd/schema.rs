@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Schema {
     pub(super) id: String,
-    pub(super) schema_url: String,
+    pub(super) dialect: String,
     pub(super) reference: Option<String>,
     pub(super) description: String,
     pub(super) type_name: String,
@@ -135,8 +135,8 @@ impl Schema {
         parts
     }
 
-    /// Whether a list entry is told from the next by more than its words for people. The check of
-    /// OLM v1 takes these away from members of `oneOf`, and from nothing that lies deeper.
+    /// Without words for people. The check of OLM v1 takes these away from members of `oneOf`, and
+    /// from nothing that lies deeper.
     pub(super) fn without_words(&self) -> Self {
         Self {
             description: String::new(),
@@ -149,35 +149,31 @@ impl Schema {
 
     /// What it asks of a value, and nothing else: no words for people, no defaults, at any depth.
     pub(super) fn constraints(&self) -> Self {
-        let map = |schemas: &BTreeMap<String, Self>| {
-            schemas.iter().map(|(name, schema)| (name.clone(), schema.constraints())).collect()
+        let mut schema = self.clone();
+        schema.strip();
+        schema
+    }
+
+    fn strip(&mut self) {
+        for text in [&mut self.id, &mut self.dialect, &mut self.description, &mut self.title] {
+            text.clear();
+        }
+        self.default = None;
+        self.example = None;
+        self.external_docs = None;
+        let items: &mut [Self] = match &mut self.items {
+            Some(Items::Each(schema)) => std::slice::from_mut(schema.as_mut()),
+            Some(Items::Places(schemas)) => schemas,
+            None => &mut [],
         };
-        let list = |schemas: &[Self]| schemas.iter().map(Self::constraints).collect::<Vec<_>>();
-        let additional = |additional: &Option<Additional>| match additional {
-            Some(Additional::Fitting(schema)) => {
-                Some(Additional::Fitting(Box::new(schema.constraints())))
+        let lists = items.iter_mut().chain(&mut self.all_of).chain(&mut self.one_of);
+        let lists = lists.chain(&mut self.any_of).chain(self.not.as_deref_mut());
+        let maps = self.properties.values_mut().chain(self.pattern_properties.values_mut());
+        lists.chain(maps).for_each(Self::strip);
+        for additional in [&mut self.additional_properties, &mut self.additional_items] {
+            if let Some(Additional::Fitting(schema)) = additional {
+                schema.strip();
             }
-            Some(Additional::Allowed(allowed)) => Some(Additional::Allowed(*allowed)),
-            None => None,
-        };
-        Self {
-            id: String::new(),
-            schema_url: String::new(),
-            default: None,
-            items: match &self.items {
-                Some(Items::Each(schema)) => Some(Items::Each(Box::new(schema.constraints()))),
-                Some(Items::Places(schemas)) => Some(Items::Places(list(schemas))),
-                None => None,
-            },
-            all_of: list(&self.all_of),
-            one_of: list(&self.one_of),
-            any_of: list(&self.any_of),
-            not: self.not.as_ref().map(|schema| Box::new(schema.constraints())),
-            properties: map(&self.properties),
-            additional_properties: additional(&self.additional_properties),
-            pattern_properties: map(&self.pattern_properties),
-            additional_items: additional(&self.additional_items),
-            ..self.without_words()
         }
     }
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use tokio::{sync::Semaphore, time::timeout};
+use wavelift_catalog::Manifests;
 
 pub use self::{
     error::{Attempt, Error},
@@ -95,6 +96,16 @@ pub struct BundleImage {
     pub files: BTreeMap<String, Vec<u8>>,
     /// The image's labels. They say the same as `metadata/annotations.yaml`, if that is there.
     pub labels: BTreeMap<String, String>,
+}
+
+impl BundleImage {
+    /// The manifests, as the preview reads them. The labels count where no file says otherwise.
+    pub fn manifests(
+        &self,
+        limits: &wavelift_catalog::manifests::Limits,
+    ) -> Result<Manifests, wavelift_catalog::manifests::Error> {
+        Manifests::from_files(&self.files, self.labels.clone(), limits)
+    }
 }
 
 /// The parts of an image as they are stored.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::json;
+use wavelift_catalog::manifests::Limits as ManifestLimits;
 use wavelift_runtime::{pki::Ca, testing::programs_or_skip};
 use wavelift_sources::{
     BundleImages, Trust,
@@ -20,8 +21,19 @@ use crate::support::{Server, authority, certificate, free_port, patience, run, s
 /// `robot:secret`, as a registry's password file has it.
 const PASSWORDS: &str = "robot:$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n";
 
-const CSV: &str = "kind: ClusterServiceVersion\nmetadata: {name: lantern.v1.0.0}\n";
-const CRD: &str = "kind: CustomResourceDefinition\nmetadata: {name: lanterns.example.com}\n";
+const CSV: &str = "apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {name: lantern.v1.0.0}
+spec:
+  version: 1.0.0
+  install:
+    strategy: deployment
+    spec: {deployments: [{name: lantern, spec: {}}]}
+";
+const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: lanterns.example.com}
+";
 const ANNOTATIONS: &str =
     "annotations:\n  operators.operatorframework.io.bundle.package.v1: lantern\n";
 
@@ -184,6 +196,9 @@ async fn bundle_images_come_from_a_real_registry() {
         for (name, value) in LABELS {
             assert_eq!(bundle.labels[name], value);
         }
+        let manifests = bundle.manifests(&ManifestLimits::default()).unwrap();
+        assert_eq!(manifests.deployments()[0]["name"], "lantern");
+        assert_eq!(manifests.crds()[0]["metadata"]["name"], "lanterns.example.com");
         let direct = format!("{}/mirror/team/lantern:{format}", registry.host);
         assert_eq!(fetch(registry.options(), &direct).await.unwrap(), bundle);
     }

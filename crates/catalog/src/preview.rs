@@ -109,6 +109,10 @@ pub struct Changes {
     /// All images that the new version pulls; over a whole path, those of every version after the
     /// installed one.
     pub images: Vec<Image>,
+    /// Images that are named in the environment of the operator's containers only: most likely they
+    /// are pulled for what it manages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images_in_environment: Vec<Image>,
     /// Images that the installed version pulls and the new one does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images_gone: Vec<String>,
@@ -289,6 +293,7 @@ fn changes(bundles: &[bundle::Bundle<'_>]) -> Changes {
     };
     permission::compare(&mut changes, old, new);
     changes.images = image::of_path(bundles);
+    changes.images_in_environment = image::in_environment(bundles);
     changes.images_gone = image::gone(old, new);
     changes.api_services = api_service::compare(old, new);
     changes.compatibility = compatibility::compare(bundles);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Confidence, Source, bundle::Content, difference::ObjectChange};
+use super::{Confidence, Importance, Source, bundle::Content, difference::ObjectChange};
 
 /// A CRD that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,18 @@ pub struct Crd {
     pub source: Source,
     /// How sure it is.
     pub confidence: Confidence,
+}
+
+// === impl Crd ===
+
+impl Crd {
+    /// How much it matters.
+    pub fn importance(&self) -> Importance {
+        match self.change {
+            ObjectChange::Removed => Importance::Medium,
+            ObjectChange::Added | ObjectChange::Renamed | ObjectChange::Changed => Importance::Low,
+        }
+    }
 }
 
 pub(super) fn compare(old: &Content<'_>, new: &Content<'_>) -> Vec<Crd> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Confidence, Source,
+    Confidence, Importance, Source,
     bundle::Content,
     difference::{Difference, ObjectChange, differences},
 };
@@ -155,6 +155,21 @@ fn traits(deployment: &Value) -> BTreeSet<String> {
         Some(format!("{} {repository}", container["name"].as_str()?))
     });
     containers.chain(account).collect()
+}
+
+// === impl Deployment ===
+
+impl Deployment {
+    /// How much it matters.
+    pub fn importance(&self) -> Importance {
+        match (self.change, self.aspects.first()) {
+            (ObjectChange::Added | ObjectChange::Removed | ObjectChange::Renamed, _)
+            | (_, Some(Aspect::Security | Aspect::ServiceAccount | Aspect::Containers)) => {
+                Importance::Medium
+            }
+            (ObjectChange::Changed, Some(_) | None) => Importance::Low,
+        }
+    }
 }
 
 // === impl Aspect ===

@@ -38,6 +38,22 @@ pub(super) struct Used {
     source: Source,
 }
 
+// === impl Image ===
+
+impl Image {
+    fn of(used: &Used, is_new: bool) -> Self {
+        Self {
+            image: used.image.clone(),
+            digest: used.image.rsplit_once('@').map(|(_, digest)| digest.to_owned()),
+            is_new,
+            bundles: Vec::new(),
+            used_by: Vec::new(),
+            source: used.source,
+            confidence: Confidence::Certain,
+        }
+    }
+}
+
 /// What the catalog names.
 pub(super) fn of_catalog(facts: &Facts<'_>) -> Vec<Used> {
     let related = facts.related_images.iter().filter(|related| !related.image.is_empty());
@@ -78,21 +94,77 @@ pub(super) fn of_csv(csv: &Value) -> Result<Vec<Used>, FieldError> {
     Ok(used)
 }
 
+/// What containers are told about images in their environment. Most operators pull these for what
+/// they manage, so they are worth mirroring; none is written down as an image.
+pub(super) fn in_environment(bundles: &[Bundle<'_>]) -> Vec<Image> {
+    let arrived = bundles.get(1..).unwrap_or_default();
+    let listed: BTreeSet<&str> =
+        arrived.iter().flat_map(|b| b.images.iter().map(|used| used.image.as_str())).collect();
+    let before: BTreeSet<String> = bundles
+        .first()
+        .map(|bundle| mentioned(bundle).into_iter().map(|used| used.image).collect())
+        .unwrap_or_default();
+    let mut images: BTreeMap<String, Image> = BTreeMap::new();
+    for bundle in arrived {
+        for used in mentioned(bundle) {
+            if listed.contains(used.image.as_str()) {
+                continue;
+            }
+            let is_new = !before.contains(&used.image);
+            let image = images.entry(used.image.clone()).or_insert_with(|| Image {
+                confidence: Confidence::Inferred,
+                ..Image::of(&used, is_new)
+            });
+            add(&mut image.bundles, &bundle.name);
+            add(&mut image.used_by, &used.by);
+        }
+    }
+    images.into_values().collect()
+}
+
+/// Images in the environment of a bundle's containers.
+fn mentioned(bundle: &Bundle<'_>) -> Vec<Used> {
+    let Some(content) = &bundle.content else { return Vec::new() };
+    let list = |value: &'_ Value, field: &str| -> Vec<Value> {
+        value.get(field).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let spec = content.csv.pointer("/spec/install/spec").unwrap_or(&Value::Null);
+    let mut used = Vec::new();
+    for deployment in list(spec, "deployments") {
+        let pod = deployment.pointer("/spec/template/spec").unwrap_or(&Value::Null);
+        for variable in list(pod, "containers").iter().flat_map(|of| list(of, "env")) {
+            let text = |field: &str| variable[field].as_str().unwrap_or_default();
+            if !text("name").contains("IMAGE") {
+                continue;
+            }
+            // Some hold lists, or pairs of a version and an image.
+            let words = text("value").split(|c: char| c.is_whitespace() || c == ',' || c == ';');
+            let images = words.map(|word| word.split_once('=').map_or(word, |(_, image)| image));
+            used.extend(images.filter(|image| is_image(image)).map(|image| Used {
+                image: image.to_owned(),
+                by: format!("environment variable {}", text("name")),
+                source: Source::FromManifests,
+            }));
+        }
+    }
+    used
+}
+
+/// A pull specification with a tag or a digest.
+fn is_image(text: &str) -> bool {
+    let Some((_, name)) = text.rsplit_once('/') else { return false };
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+    (name.contains(':') || name.contains('@')) && !text.contains("//") && text.chars().all(is_word)
+}
+
 /// The images of every bundle after the first.
 pub(super) fn of_path(bundles: &[Bundle<'_>]) -> Vec<Image> {
     let Some((installed, others)) = bundles.split_first() else { return Vec::new() };
     let before: BTreeSet<&str> = installed.images.iter().map(|used| used.image.as_str()).collect();
     let mut images: BTreeMap<&str, Image> = BTreeMap::new();
     for (bundle, used) in others.iter().flat_map(|b| b.images.iter().map(move |used| (b, used))) {
-        let image = images.entry(&used.image).or_insert_with(|| Image {
-            image: used.image.clone(),
-            digest: used.image.rsplit_once('@').map(|(_, digest)| digest.to_owned()),
-            is_new: !before.contains(used.image.as_str()),
-            bundles: Vec::new(),
-            used_by: Vec::new(),
-            source: used.source,
-            confidence: Confidence::Certain,
-        });
+        let is_new = !before.contains(used.image.as_str());
+        let image = images.entry(&used.image).or_insert_with(|| Image::of(used, is_new));
         // Manifests are what OLM applies; the catalog repeats them.
         image.source = image.source.min(used.source);
         add(&mut image.bundles, &bundle.name);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use super::danger::Danger;
-use super::{Change, Changes, Confidence, Source, bundle::Bundle, danger};
+use super::{Change, Changes, Confidence, Importance, Source, bundle::Bundle, danger};
 use crate::{fbc::FieldError, manifests::view::View};
 
 /// How many entries one CSV may flatten to. The largest public one has about 1,500.
@@ -120,6 +120,20 @@ impl fmt::Display for Entry {
             write!(f, " ({})", self.resource_names.join(", "))?;
         }
         Ok(())
+    }
+}
+
+// === impl Permission ===
+
+impl Permission {
+    /// How much it matters: what changes nothing does not.
+    pub fn importance(&self) -> Importance {
+        match self.dangers.first() {
+            _ if self.covered_by.is_some() => Importance::Low,
+            Some(danger) if *danger <= Danger::RolesAndBindings => Importance::High,
+            Some(_) => Importance::Medium,
+            None => Importance::Low,
+        }
     }
 }
 
@@ -259,32 +273,38 @@ fn with_more_names(granted: &Granted, scope: Scope, others: &BTreeSet<Granted>) 
     same.filter(|other| *other != granted).find(has_all).map(|other| other.entry.clone())
 }
 
-/// Marks what is gained in one hop and lost in a later one, and lists it for the whole path.
+/// Marks what is gained in one hop and lost in a later one, and lists it for the whole path. What
+/// the target has after all is not listed.
 pub(super) fn on_the_way(hops: &mut [Changes]) -> Vec<Permission> {
     type Key = (String, Scope, Entry);
+    let key = |permission: &Permission| -> Key {
+        (permission.service_account.clone(), permission.scope, permission.entry.clone())
+    };
     let mut open: BTreeMap<Key, (usize, usize)> = BTreeMap::new();
-    let mut found = Vec::new();
-    for at in 0..hops.len() {
-        for index in 0..hops[at].permissions.len() {
-            let permission = &hops[at].permissions[index];
-            let key =
-                (permission.service_account.clone(), permission.scope, permission.entry.clone());
+    let mut spans: BTreeMap<Key, (usize, usize, usize)> = BTreeMap::new();
+    for (at, hop) in hops.iter().enumerate() {
+        for (index, permission) in hop.permissions.iter().enumerate() {
+            let key = key(permission);
             match permission.change {
                 Change::Gained => {
                     open.insert(key, (at, index));
                 }
                 Change::Lost => {
-                    let Some((gained_at, gained)) = open.remove(&key) else { continue };
-                    let (gained_in, lost_in) = (hops[gained_at].to.clone(), hops[at].to.clone());
-                    let gained = &mut hops[gained_at].permissions[gained];
-                    gained.only_on_the_way = true;
-                    gained.lost_in = Some(lost_in);
-                    let mut listed = gained.clone();
-                    listed.gained_in = Some(gained_in);
-                    found.push(listed);
+                    if let Some((gained_at, index)) = open.remove(&key) {
+                        spans.insert(key, (gained_at, index, at));
+                    }
                 }
             }
         }
+    }
+    spans.retain(|key, _| !open.contains_key(key));
+    let mut found = Vec::new();
+    for (gained_at, index, lost_at) in spans.into_values() {
+        let (gained_in, lost_in) = (hops[gained_at].to.clone(), hops[lost_at].to.clone());
+        let gained = &mut hops[gained_at].permissions[index];
+        gained.only_on_the_way = true;
+        gained.lost_in = Some(lost_in);
+        found.push(Permission { gained_in: Some(gained_in), ..gained.clone() });
     }
     found.sort_by_cached_key(|p| (rank(p), p.entry.clone()));
     found

@@ -1,13 +1,13 @@
 //! A preview in a screenful: what to know first, the most important on top.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, Changes, Danger, DependencyChange, ObjectChange, Permission, Preview, Section,
-    deployment::Aspect,
+    Aspect, Change, Changes, Crd, Danger, DependencyChange, Deployment, ObjectChange, Permission,
+    Preview, Section,
 };
 use crate::release::{Impact, When};
 
@@ -89,6 +89,10 @@ impl Lines {
                 self.add(Importance::High, Section::ManualSteps, text);
             }
         }
+        for unreadable in &notes.unreadable {
+            let text = format!("a release document can't be read: {unreadable}");
+            self.add(Importance::Medium, Section::ReleaseNotes, text);
+        }
         let (told, untold) = (notes.release_notes.len(), notes.without_release_notes.len());
         let text = match (told, untold) {
             (0, 0) => return,
@@ -99,10 +103,6 @@ impl Lines {
             }
         };
         self.add(Importance::Low, Section::ReleaseNotes, text);
-        for unreadable in &notes.unreadable {
-            let text = format!("a release document can't be read: {unreadable}");
-            self.add(Importance::Medium, Section::ReleaseNotes, text);
-        }
     }
 
     fn permissions(&mut self, changes: &Changes) {
@@ -124,11 +124,8 @@ impl Lines {
             if !dangers.is_empty() {
                 text.push_str(&format!("; dangerous: {}", words(&dangers)));
             }
-            let importance = match dangers.first() {
-                Some(danger) if *danger <= Danger::RolesAndBindings => Importance::High,
-                Some(_) => Importance::Medium,
-                None => Importance::Low,
-            };
+            let importance = changes.permissions.iter().map(Permission::importance).min();
+            let importance = importance.unwrap_or(Importance::Low);
             self.add(importance, Section::Permissions, text);
         }
         let on_the_way: &[Permission] = &changes.permissions_on_the_way;
@@ -151,35 +148,30 @@ impl Lines {
             counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
         if !counts.is_empty() {
             let text = format!("CRDs: {}", counts.join(", "));
-            self.add(Importance::Low, Section::Crds, text);
+            let importance = preview.overall.crds.iter().map(Crd::importance).min();
+            self.add(importance.unwrap_or(Importance::Low), Section::Crds, text);
         }
     }
 
     fn webhooks(&mut self, changes: &Changes) {
-        let mut conversion = 0;
+        let mut groups: BTreeMap<(Importance, bool, ObjectChange), usize> = BTreeMap::new();
         for webhook in &changes.webhooks {
-            if webhook.kind == "ConversionWebhook" {
-                conversion += 1;
-                continue;
-            }
-            let is_strict = webhook.failure_policy.as_deref() == Some("Fail");
-            let (importance, word) = match webhook.change {
-                ObjectChange::Added if is_strict => {
-                    (Importance::Medium, "added; while it does not answer, requests are refused")
-                }
-                ObjectChange::Added => (Importance::Low, "added"),
-                ObjectChange::Removed => (Importance::Low, "removed"),
-                ObjectChange::Renamed | ObjectChange::Changed => (Importance::Medium, "changed"),
-            };
-            let text = format!("webhook {} {word}", webhook.name);
-            self.add(importance, Section::Webhooks, text);
+            let key = (webhook.importance(), webhook.is_conversion(), webhook.change);
+            *groups.entry(key).or_default() += 1;
         }
-        if conversion > 0 {
-            let text = format!(
-                "{} changed: objects can't be read while the operator does not answer",
-                some(conversion, "conversion webhook")
-            );
-            self.add(Importance::High, Section::Webhooks, text);
+        for ((importance, is_conversion, change), count) in groups {
+            let text = match (is_conversion, change) {
+                (true, _) => format!(
+                    "{} {change}: objects can't be read while it does not answer",
+                    some(count, "conversion webhook")
+                ),
+                (false, ObjectChange::Added) if importance == Importance::Medium => format!(
+                    "{} added: requests are refused while it does not answer",
+                    some(count, "webhook")
+                ),
+                (false, _) => format!("{} {change}", some(count, "webhook")),
+            };
+            self.add(importance, Section::Webhooks, text);
         }
         if !changes.api_services.is_empty() {
             let text = format!("{} changed", some(changes.api_services.len(), "aggregated API"));
@@ -252,17 +244,12 @@ impl Lines {
         }
         let aspects: BTreeSet<Aspect> =
             deployments.iter().flat_map(|deployment| deployment.aspects.iter().copied()).collect();
-        let is_plain = aspects.iter().all(|aspect| *aspect == Aspect::Images)
-            && deployments.iter().all(|of| of.change == ObjectChange::Changed);
         let mut text = format!("{} changed", some(deployments.len(), "Deployment"));
         if !aspects.is_empty() {
             text.push_str(&format!(": {}", words(&aspects)));
         }
-        let importance = match aspects.first() {
-            Some(Aspect::Security) => Importance::Medium,
-            Some(_) | None if is_plain => Importance::Low,
-            Some(_) | None => Importance::Medium,
-        };
+        let importance = deployments.iter().map(Deployment::importance).min();
+        let importance = importance.unwrap_or(Importance::Low);
         self.add(importance, Section::Deployments, text);
     }
 

@@ -7,6 +7,11 @@ use serde_json::{Value, json};
 use super::{Change, Danger, Preview, Scope, Section, Step, path};
 use crate::manifests::{Limits, Manifests};
 
+mod authors;
+mod cluster;
+mod objects;
+mod written;
+
 /// A bundle of the operator `pump` with this in its CSV's `spec` and these other manifests.
 pub(super) fn bundle(version: &str, spec: Value, others: &[Value]) -> Manifests {
     let mut csv = json!({

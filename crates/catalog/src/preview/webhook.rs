@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Confidence, Source,
+    Confidence, Importance, Source,
     bundle::Content,
     difference::{Difference, ObjectChange, differences},
 };
@@ -39,6 +39,28 @@ pub struct Webhook {
     pub source: Source,
     /// How sure it is.
     pub confidence: Confidence,
+}
+
+// === impl Webhook ===
+
+impl Webhook {
+    /// Whether it converts objects between versions.
+    pub fn is_conversion(&self) -> bool {
+        self.kind == "ConversionWebhook"
+    }
+
+    /// How much it matters. Objects of a CRD can't be read while its conversion does not answer.
+    pub fn importance(&self) -> Importance {
+        let is_strict = self.failure_policy.as_deref() == Some("Fail");
+        match self.change {
+            _ if self.is_conversion() => Importance::High,
+            ObjectChange::Removed => Importance::Low,
+            ObjectChange::Added if !is_strict => Importance::Low,
+            ObjectChange::Added | ObjectChange::Renamed | ObjectChange::Changed => {
+                Importance::Medium
+            }
+        }
+    }
 }
 
 /// Type, name, and which one of that name.

@@ -2,7 +2,7 @@
 
 use super::Item;
 use crate::preview::{
-    Change, Changes, DependencyChange, Importance, Lifecycle, ObjectChange, Requirement,
+    Change, Changes, Confidence, DependencyChange, Importance, Lifecycle, ObjectChange, Requirement,
 };
 
 pub(super) fn missing(changes: &Changes) -> Vec<Item> {
@@ -107,11 +107,14 @@ pub(super) fn alerts(changes: &Changes) -> Vec<Item> {
 }
 
 pub(super) fn images(changes: &Changes) -> Vec<Item> {
-    let items = changes.images.iter().map(|image| {
+    let all = changes.images.iter().chain(&changes.images_in_environment);
+    let items = all.map(|image| {
         let mark = if image.is_new { "new " } else { "" };
         let tag = if image.digest.is_none() { " (by tag)" } else { "" };
+        let sure =
+            if image.confidence == Confidence::Inferred { ", most likely pulled" } else { "" };
         let used: Vec<&str> = image.used_by.iter().map(String::as_str).collect();
-        Item::new(Importance::Low, &format!("{mark}{}{tag}", image.image)).with_lines(used)
+        Item::new(Importance::Low, &format!("{mark}{}{tag}{sure}", image.image)).with_lines(used)
     });
     let gone = changes.images_gone.iter();
     let gone = gone.map(|image| Item::new(Importance::Low, &format!("no longer pulled: {image}")));

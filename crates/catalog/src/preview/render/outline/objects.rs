@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Item;
 use crate::preview::{
-    Aspect, Change, Changes, Confidence, Danger, Importance, Object, ObjectChange, Permission,
-    Scope,
+    Change, Changes, Confidence, Danger, Entry, Importance, Object, ObjectChange, Permission,
+    RoleEntry, Scope,
 };
 
 /// Permissions, those of one service account, scope and danger together.
@@ -19,15 +19,9 @@ pub(super) fn permissions(changes: &Changes) -> Vec<Item> {
 type Group<'a> = (Importance, Change, &'a str, Scope, String);
 
 fn grouped(permissions: &[Permission], title: Option<&str>) -> Vec<Item> {
-    let mut groups: BTreeMap<Group<'_>, Vec<String>> = BTreeMap::new();
+    let mut groups: BTreeMap<Group<'_>, Vec<(&Entry, String)>> = BTreeMap::new();
     for permission in permissions {
         let is_covered = permission.covered_by.is_some();
-        let importance = match permission.dangers.first() {
-            _ if is_covered => Importance::Low,
-            Some(danger) if *danger <= Danger::RolesAndBindings => Importance::High,
-            Some(_) => Importance::Medium,
-            None => Importance::Low,
-        };
         let word = match (title, permission.change, is_covered) {
             (Some(title), ..) => title,
             (None, Change::Gained, false) => "gains",
@@ -36,31 +30,46 @@ fn grouped(permissions: &[Permission], title: Option<&str>) -> Vec<Item> {
             (None, Change::Lost, true) => "loses, but still has it by a wider entry,",
         };
         let key = (
-            importance,
+            permission.importance(),
             permission.change,
             permission.service_account.as_str(),
             permission.scope,
             format!("{word}{}", reason(permission)),
         );
-        let mut line = permission.entry.to_string();
+        let mut after = String::new();
         if let Some(covered) = &permission.covered_by {
-            line.push_str(&format!(" (by {})", covered.entry));
+            after.push_str(&format!(" (by {})", covered.entry));
         }
         if permission.only_on_the_way {
             let lost_in = permission.lost_in.as_deref().unwrap_or("a later version");
-            line.push_str(&format!(" (until {lost_in})"));
+            after.push_str(&format!(" (until {lost_in})"));
         }
-        groups.entry(key).or_default().push(line);
+        groups.entry(key).or_default().push((&permission.entry, after));
     }
-    let items = groups.into_iter().map(|((importance, _, account, scope, word), lines)| {
+    let items = groups.into_iter().map(|((importance, _, account, scope, word), entries)| {
         let place = match scope {
             Scope::Namespace => "in its namespaces",
             Scope::Cluster => "in the whole cluster",
         };
-        let text = format!("{account} {word} {place} ({})", lines.len());
-        Item::new(importance, &text).with_lines(lines.iter().map(String::as_str))
+        let text = format!("{account} {word} {place} ({})", entries.len());
+        Item::new(importance, &text).with_lines(joined(entries).iter().map(String::as_str))
     });
     items.collect()
+}
+
+/// Entries that differ in the verb alone, in a line.
+fn joined<'a>(entries: impl IntoIterator<Item = (&'a Entry, String)>) -> Vec<String> {
+    let mut verbs: BTreeMap<(Entry, String), Vec<&str>> = BTreeMap::new();
+    for (entry, after) in entries {
+        let of_any = Entry { verb: String::new(), ..entry.clone() };
+        verbs.entry((of_any, after)).or_default().push(&entry.verb);
+    }
+    let lines = verbs.into_iter().map(|((entry, after), mut verbs)| {
+        verbs.sort_unstable();
+        let of = entry.to_string();
+        format!("{}: {}{after}", of.trim_start(), verbs.join(", "))
+    });
+    lines.collect()
 }
 
 /// The dangers of a permission that is really gained.
@@ -82,27 +91,19 @@ pub(super) fn crds(changes: &Changes) -> Vec<Item> {
                 format!("{}: {}", crd.name, crd.change)
             }
         };
-        Item::new(Importance::Low, &text)
+        Item::new(crd.importance(), &text)
     });
     items.collect()
 }
 
 pub(super) fn webhooks(changes: &Changes) -> Vec<Item> {
     let items = changes.webhooks.iter().map(|webhook| {
-        let is_conversion = webhook.kind == "ConversionWebhook";
-        let importance = match (is_conversion, webhook.change) {
-            (true, _) => Importance::High,
-            (false, ObjectChange::Removed) => Importance::Low,
-            (false, ObjectChange::Added | ObjectChange::Renamed | ObjectChange::Changed) => {
-                Importance::Medium
-            }
-        };
-        let policy = webhook.failure_policy.as_deref().filter(|_| !is_conversion);
+        let policy = webhook.failure_policy.as_deref().filter(|_| !webhook.is_conversion());
         let policy = policy.map_or_else(String::new, |policy| format!(", failure policy {policy}"));
         let text = format!("{} {}: {}{policy}", webhook.kind, webhook.name, webhook.change);
         let crds = webhook.conversion_crds.iter().map(|crd| format!("converts {crd}"));
         let lines: Vec<String> = webhook.rules.iter().cloned().chain(crds).collect();
-        Item::new(importance, &text)
+        Item::new(webhook.importance(), &text)
             .with_lines(lines.iter().map(String::as_str))
             .with_differences(&webhook.differences)
     });
@@ -119,17 +120,6 @@ pub(super) fn api_services(changes: &Changes) -> Vec<Item> {
 
 pub(super) fn deployments(changes: &Changes) -> Vec<Item> {
     let items = changes.deployments.iter().map(|deployment| {
-        let importance = match deployment.aspects.first() {
-            Some(Aspect::Security | Aspect::ServiceAccount | Aspect::Containers) => {
-                Importance::Medium
-            }
-            Some(_) | None => match deployment.change {
-                ObjectChange::Changed => Importance::Low,
-                ObjectChange::Added | ObjectChange::Removed | ObjectChange::Renamed => {
-                    Importance::Medium
-                }
-            },
-        };
         let mut text = format!("{}: {}", deployment.name, deployment.change);
         if let Some(was) = &deployment.was {
             text.push_str(&format!(", was {was}"));
@@ -141,7 +131,7 @@ pub(super) fn deployments(changes: &Changes) -> Vec<Item> {
         if !aspects.is_empty() {
             text.push_str(&format!(": {}", aspects.join(", ")));
         }
-        Item::new(importance, &text).with_differences(&deployment.differences)
+        Item::new(deployment.importance(), &text).with_differences(&deployment.differences)
     });
     items.collect()
 }
@@ -157,8 +147,12 @@ fn object(object: &Object) -> Item {
         Some(_) | None => Importance::Low,
     };
     let text = format!("{} {}: {}", object.kind, object.name, object.change);
-    let gained = object.gained.iter().map(|of| format!("allows {}{}", of.entry, note(&of.dangers)));
-    let lost = object.lost.iter().map(|of| format!("no longer allows {}", of.entry));
+    let entries = |of: &[RoleEntry]| -> Vec<String> {
+        let of: Vec<_> = of.iter().map(|of| (&of.entry, note(&of.dangers))).collect();
+        joined(of)
+    };
+    let gained = entries(&object.gained).into_iter().map(|line| format!("allows {line}"));
+    let lost = entries(&object.lost).into_iter().map(|line| format!("no longer allows {line}"));
     let lines: Vec<String> = gained.chain(lost).collect();
     Item::new(importance, &text)
         .with_lines(lines.iter().map(String::as_str))

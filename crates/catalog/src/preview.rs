@@ -18,7 +18,7 @@ pub use self::{
         Compatibility, Dependency, DependencyChange, DependencyKind, Deprecation, InstallMode,
         Lifecycle, OpenShift, OpenShiftError, OpenShiftSpan, Phase, Platform, Requirement,
     },
-    crd::Crd,
+    crd::{Crd, CrdClass, CrdRefusal, CrdVersionChange, CrdVersionChangeKind, SchemaChange},
     deployment::{Aspect, Deployment},
     difference::{Difference, ObjectChange},
     facts::{Deprecated, Facts},

@@ -58,8 +58,7 @@ mod support {
     pub(crate) fn preview(bundles: &Path, operator: &str, versions: &[&str]) -> Preview {
         let read: Vec<Manifests> =
             versions.iter().map(|version| read(&bundles.join(operator).join(version))).collect();
-        let steps: Vec<Step<'_>> =
-            read.iter().map(|of| Step::of_manifests(of).unwrap()).collect();
+        let steps: Vec<Step<'_>> = read.iter().map(|of| Step::of_manifests(of).unwrap()).collect();
         preview::path(&steps)
     }
 
@@ -113,7 +112,8 @@ mod upgrades {
     use std::collections::BTreeMap;
 
     use wavelift_catalog::preview::{
-        Aspect, Change, Changes, Danger, DependencyChange, DependencyKind, Importance, Section,
+        Aspect, Change, Changes, CrdRefusal, Danger, DependencyChange, DependencyKind, Importance,
+        Section,
     };
 
     use super::support::{self, Counts, counts, dangerous, lines};
@@ -145,7 +145,10 @@ mod upgrades {
         let headline = preview.summary.iter().find(|h| h.section == Section::Permissions).unwrap();
         assert_eq!(headline.importance, Importance::Low, "{}", headline.text);
         assert_eq!(
-            crds(&preview.overall).iter().filter(|line| !line.starts_with("changed")).collect::<Vec<_>>(),
+            crds(&preview.overall)
+                .iter()
+                .filter(|line| !line.starts_with("changed"))
+                .collect::<Vec<_>>(),
             [
                 "added datascienceclusters.datasciencecluster.opendatahub.io",
                 "added dscinitializations.dscinitialization.opendatahub.io",
@@ -218,7 +221,9 @@ mod upgrades {
     /// admission webhooks listen on a port by name. One permission is new: patching secrets.
     #[test]
     fn a_conversion_webhook_and_versions_go() {
-        let Some(bundles) = support::bundles("a_conversion_webhook_and_versions_go") else { return };
+        let Some(bundles) = support::bundles("a_conversion_webhook_and_versions_go") else {
+            return;
+        };
         let preview = support::preview(&bundles, "cert-manager", &["1.6.2", "1.7.1"]);
         let changes = &preview.hops[0];
         let expected = Counts { gained: 1, had: 0, lost: 0, still: 0, kept: 139 };
@@ -249,16 +254,28 @@ mod upgrades {
                 "changed orders.acme.cert-manager.io",
             ]
         );
+        for crd in &changes.crds {
+            let versions: Vec<String> = crd.versions.iter().map(ToString::to_string).collect();
+            let removed =
+                |name: &str| format!("version {name} removed, objects may be stored in it");
+            assert_eq!(
+                versions,
+                [
+                    removed("v1alpha2"),
+                    removed("v1alpha3"),
+                    removed("v1beta1"),
+                    "conversion None (was Webhook)".to_owned(),
+                ]
+            );
+            assert_eq!(crd.refused_by_v0, CrdRefusal::IfStored);
+            assert!(crd.refused_by_v1);
+        }
         assert_eq!((changes.images.len(), changes.images_gone.len()), (3, 3));
         let roles = lines(&changes.rbac_objects, |object| (object.change, &object.name));
         assert_eq!(roles, ["changed cert-manager-edit", "changed cert-manager-view"]);
         assert_eq!(
             objects(changes),
-            [
-                "added cert-manager-webhook",
-                "changed cert-manager",
-                "changed cert-manager-webhook"
-            ]
+            ["added cert-manager-webhook", "changed cert-manager", "changed cert-manager-webhook"]
         );
         let links = changes.notes.release_notes.iter().filter_map(|note| note.title.as_deref());
         assert_eq!(links.collect::<Vec<_>>(), ["Release Notes"]);
@@ -298,7 +315,9 @@ mod upgrades {
         let changes = &preview.hops[0];
         let expected = Counts { gained: 0, had: 0, lost: 0, still: 0, kept: 316 };
         assert_eq!(counts(changes), expected);
-        let [deployment] = changes.deployments.as_slice() else { panic!("{:?}", changes.deployments) };
+        let [deployment] = changes.deployments.as_slice() else {
+            panic!("{:?}", changes.deployments)
+        };
         assert_eq!(deployment.name, "strimzi-cluster-operator-v0.15.0");
         assert_eq!(deployment.was.as_deref(), Some("strimzi-cluster-operator-v0.14.0"));
         assert!(deployment.aspects.contains(&Aspect::Images));

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Aspect, Change, Changes, Crd, Danger, DependencyChange, Deployment, ObjectChange, Permission,
-    Preview, Section,
+    Aspect, Change, Changes, Crd, CrdRefusal, Danger, DependencyChange, Deployment, ObjectChange,
+    Permission, Preview, Section,
 };
 use crate::release::{Impact, When};
 
@@ -150,6 +150,36 @@ impl Lines {
             let text = format!("CRDs: {}", counts.join(", "));
             let importance = preview.overall.crds.iter().map(Crd::importance).min();
             self.add(importance.unwrap_or(Importance::Low), Section::Crds, text);
+        }
+        for hop in &preview.hops {
+            self.refused_crds(hop);
+        }
+    }
+
+    /// Each hop is looked at: what it takes may be gone again at the target.
+    fn refused_crds(&mut self, hop: &Changes) {
+        let named = |of: &dyn Fn(&Crd) -> bool| -> Vec<&str> {
+            hop.crds.iter().filter(|crd| of(crd)).map(|crd| crd.name.as_str()).collect()
+        };
+        let stored = named(&|crd| crd.refused_by_v0 == CrdRefusal::IfStored);
+        let invalid = named(&|crd| crd.refused_by_v0 == CrdRefusal::IfObjectsInvalid);
+        let unknown = named(&|crd| crd.refused_by_v0 == CrdRefusal::Unknown);
+        let waiting = named(&|crd| !crd.owned_not_served.is_empty());
+        let by_v1 = named(&|crd| crd.refused_by_v1);
+        for (importance, crds, why) in [
+            (Importance::High, stored, "OLM v0 refuses it if objects are stored in what goes"),
+            (Importance::High, waiting, "the old version needs what is no longer served"),
+            (Importance::High, unknown, "CRDs could not be compared"),
+            (Importance::Medium, invalid, "OLM v0 refuses it if objects do not fit the new schema"),
+            (Importance::Medium, by_v1, "OLM v1 refuses it"),
+        ] {
+            if let Some(first) = crds.first() {
+                let more = match crds.len() {
+                    1 => String::new(),
+                    count => format!(" and {} more CRDs", count - 1),
+                };
+                self.add(importance, Section::Crds, format!("{}: {why}: {first}{more}", hop.to));
+            }
         }
     }
 

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{bundle, preview};
 use crate::{
     manifests::Manifests,
-    preview::{Aspect, Confidence, Importance, Object, ObjectChange, RoleEntry},
+    preview::{Aspect, Confidence, CrdRefusal, Importance, Object, ObjectChange, RoleEntry},
 };
 
 fn deployment(name: &str, account: &str, container: Value) -> Value {
@@ -251,4 +251,65 @@ fn aggregated_apis_come_and_go() {
         lines,
         ["changed Moved.v1.example.com", "added New.v1.example.com", "removed Old.v1.example.com"]
     );
+}
+
+#[test]
+fn crds_say_who_refuses_them() {
+    let crd = |versions: Value| {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "pumps.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"kind": "Pump", "plural": "pumps", "singular": "pump", "listKind": "L"},
+                "versions": versions,
+            },
+        })
+    };
+    let version = |name: &str, is_stored: bool| {
+        json!({
+            "name": name, "served": true, "storage": is_stored,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {"level": {"type": "integer"}}},
+            }}},
+        })
+    };
+    let owned = json!({"customresourcedefinitions": {"owned": [
+        {"name": "pumps.example.com", "kind": "Pump", "version": "v1alpha1"},
+    ]}});
+    let old = bundle("1.0.0", owned, &[crd(json!([version("v1alpha1", true)]))]);
+    let new = bundle("1.1.0", json!({}), &[crd(json!([version("v1", true)]))]);
+    let changes = preview(&[old, new]);
+    let [crd] = changes.overall.crds.as_slice() else { panic!("{:?}", changes.overall.crds) };
+    assert_eq!(crd.refused_by_v0, CrdRefusal::IfStored);
+    assert!(crd.refused_by_v1);
+    assert_eq!(crd.owned_not_served, ["Pump v1alpha1: removed"]);
+    let versions: Vec<String> = crd.versions.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        versions,
+        [
+            "version v1 added",
+            "version v1alpha1 removed, objects may be stored in it",
+            "storage version v1 (was v1alpha1)",
+        ]
+    );
+    assert_eq!(crd.importance(), Importance::High);
+    assert!(changes.summary[0].text.starts_with("pump.v1.1.0: "), "{:?}", changes.summary);
+
+    let broken = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "pumps.example.com"},
+    });
+    let old = bundle("1.0.0", json!({}), &[broken]);
+    let new = bundle(
+        "1.1.0",
+        json!({}),
+        &[json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "pumps.example.com"}, "spec": {},
+        })],
+    );
+    let changes = preview(&[old, new]);
+    assert_eq!(changes.overall.crds[0].confidence, Confidence::Unknown);
+    assert_eq!(changes.overall.crds[0].refused_by_v0, CrdRefusal::Unknown);
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Item;
 use crate::preview::{
-    Change, Changes, Confidence, Danger, Entry, Importance, Object, ObjectChange, Permission,
-    RoleEntry, Scope,
+    Change, Changes, Confidence, Crd, CrdClass, CrdRefusal, Danger, Entry, Importance, Object,
+    ObjectChange, Permission, RoleEntry, SchemaChange, Scope,
 };
 
 /// Permissions, those of one service account, scope and danger together.
@@ -82,18 +82,49 @@ fn reason(permission: &Permission) -> String {
 }
 
 pub(super) fn crds(changes: &Changes) -> Vec<Item> {
-    let items = changes.crds.iter().map(|crd| {
-        let text = match crd.change {
-            ObjectChange::Removed => {
-                format!("{}: no longer in the bundle; it stays on the cluster as it is", crd.name)
-            }
-            ObjectChange::Added | ObjectChange::Renamed | ObjectChange::Changed => {
-                format!("{}: {}", crd.name, crd.change)
-            }
-        };
-        Item::new(crd.importance(), &text)
+    changes.crds.iter().map(crd).collect()
+}
+
+fn crd(crd: &Crd) -> Item {
+    let text = match crd.change {
+        ObjectChange::Removed => {
+            format!("{}: no longer in the bundle; it stays on the cluster as it is", crd.name)
+        }
+        ObjectChange::Added | ObjectChange::Renamed | ObjectChange::Changed => {
+            format!("{}: {}", crd.name, crd.change)
+        }
+    };
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(match crd.refused_by_v0 {
+        CrdRefusal::Never => None,
+        CrdRefusal::IfObjectsInvalid => {
+            Some("OLM v0 refuses it if an object does not fit the new schema".to_owned())
+        }
+        CrdRefusal::IfStored => Some(
+            "OLM v0 refuses it if objects are or were stored in a version that goes".to_owned(),
+        ),
+        CrdRefusal::Unknown => Some("could not be compared".to_owned()),
     });
-    items.collect()
+    if crd.refused_by_v1 {
+        lines.push("OLM v1 refuses it".to_owned());
+    }
+    let owned = crd.owned_not_served.iter();
+    lines.extend(owned.map(|of| format!("the old version still needs {of}; OLM v0 then waits")));
+    lines.extend(crd.versions.iter().map(ToString::to_string));
+    lines.extend(crd.unknown.iter().map(|text| format!("not known: {text}")));
+    lines.extend(crd.changes.iter().map(|change| {
+        let SchemaChange { version, property, rule, class, message, .. } = change;
+        let class = match class {
+            CrdClass::Breaking => "breaking",
+            CrdClass::Risky => "risky",
+            CrdClass::Compatible => "compatible",
+        };
+        format!("{class}: {version} {property} {message} [{rule}]").replace("  ", " ")
+    }));
+    if crd.descriptions_changed > 0 {
+        lines.push(format!("other words in {} descriptions", crd.descriptions_changed));
+    }
+    Item::new(crd.importance(), &text).with_lines(lines.iter().map(String::as_str))
 }
 
 pub(super) fn webhooks(changes: &Changes) -> Vec<Item> {

@@ -268,7 +268,6 @@ mod upgrades {
                 ]
             );
             assert_eq!(crd.refused_by_v0, CrdRefusal::IfStored);
-            assert!(crd.refused_by_v1);
         }
         assert_eq!((changes.images.len(), changes.images_gone.len()), (3, 3));
         let roles = lines(&changes.rbac_objects, |object| (object.change, &object.name));

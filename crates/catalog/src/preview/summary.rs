@@ -148,8 +148,10 @@ impl Lines {
             counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
         if !counts.is_empty() {
             let text = format!("CRDs: {}", counts.join(", "));
-            let importance = preview.overall.crds.iter().map(Crd::importance).min();
-            self.add(importance.unwrap_or(Importance::Low), Section::Crds, text);
+            // What may stop the upgrade has a line of its own.
+            let is_gone = of(ObjectChange::Removed) > 0;
+            let importance = if is_gone { Importance::Medium } else { Importance::Low };
+            self.add(importance, Section::Crds, text);
         }
         for hop in &preview.hops {
             self.refused_crds(hop);

@@ -7,8 +7,10 @@ use serde_json::Value;
 
 use crate::{
     contents::Contents,
-    fbc::Fbc,
-    graph::{self, Bundle, Digest, Graph},
+    fbc::{Fbc, Meta, RelatedImage},
+    graph::{self, Bundle, Details, Digest, Graph},
+    json::Json,
+    lifecycle::Lifecycle,
     limits::Limits,
     manifests::Manifests,
 };
@@ -22,18 +24,48 @@ pub(crate) use self::{
 mod index;
 mod traits;
 
-/// Manifests by package and bundle.
-type ManifestsByBundle = BTreeMap<String, BTreeMap<String, Manifests>>;
-
 /// One catalog as a cluster sees it.
 #[derive(Debug)]
 pub struct Catalog {
     graph: Graph,
     digest: Digest,
     index: Index,
-    manifests: ManifestsByBundle,
-    documents: BTreeMap<String, Vec<Value>>,
+    coverage: Coverage,
+    /// By package and bundle.
+    details: BTreeMap<String, BTreeMap<String, Details>>,
+    /// By package.
+    documents: BTreeMap<String, Documents>,
     contents: OnceLock<Contents>,
+}
+
+/// The documents of schemas that are not OLM's own, of one package: as text and as values.
+#[derive(Debug, Clone, Default)]
+struct Documents {
+    metas: Vec<Meta>,
+    values: Vec<Value>,
+}
+
+/// How much of a catalog was read. What was not read is unknown, never absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coverage {
+    /// Only the upgrade graph in its canonical form.
+    Graph,
+    /// What OLM v0's registry serves: the graph, documents of schemas that were asked for, and the
+    /// manifests of bundles without an image.
+    Registry,
+    /// All that the authors wrote: from files, or from OLM v1's catalog server.
+    Full,
+}
+
+/// What an author states, if it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stated<T> {
+    /// This is stated.
+    As(T),
+    /// Nothing is stated.
+    Nothing,
+    /// Nobody looked.
+    Unread,
 }
 
 // === impl Catalog ===
@@ -43,19 +75,28 @@ impl Catalog {
     /// is not refused here, as OLM v1 reads such catalogs all the same; only what has two meanings
     /// (one thing defined twice) is.
     pub fn from_fbc(fbc: Fbc, limits: &Limits) -> Result<Self, graph::Error> {
-        let mut fbc = fbc;
-        let mut documents: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for other in std::mem::take(&mut fbc.others) {
-            documents.entry(other.package).or_default().push(other.value);
-        }
-        let (graph, manifests) = Graph::from_fbc(fbc, limits)?;
-        let mut catalog = Self::from_graph(graph);
-        catalog.manifests = manifests;
-        catalog.documents = documents;
-        Ok(catalog)
+        Self::from_fbc_as(Coverage::Full, fbc, limits)
     }
 
-    /// A catalog without manifests.
+    /// The same for readers that get less than whole files. They fill an [`Fbc`] with what they get
+    /// ([`crate::fbc::Interner`] makes the properties; a least Kubernetes version that is known goes
+    /// into the bundle's `csv_metadata`) and say how much that is. The digest is the one of the files.
+    pub fn from_fbc_as(
+        coverage: Coverage,
+        mut fbc: Fbc,
+        limits: &Limits,
+    ) -> Result<Self, graph::Error> {
+        let mut documents: BTreeMap<String, Documents> = BTreeMap::new();
+        for meta in std::mem::take(&mut fbc.others) {
+            let of_package = documents.entry(meta.package.clone()).or_default();
+            of_package.values.push(meta.json.value().map_err(graph::Error::Parse)?);
+            of_package.metas.push(meta);
+        }
+        let (graph, details) = Graph::from_fbc(fbc, limits)?;
+        Ok(Self { coverage, details, documents, ..Self::from_graph(graph) })
+    }
+
+    /// A catalog of which nothing but the graph is known.
     pub fn from_graph(graph: Graph) -> Self {
         let digest = graph.digest();
         let index = Index::of(&graph);
@@ -63,10 +104,16 @@ impl Catalog {
             graph,
             digest,
             index,
-            manifests: BTreeMap::new(),
+            coverage: Coverage::Graph,
+            details: BTreeMap::new(),
             documents: BTreeMap::new(),
             contents: OnceLock::new(),
         }
+    }
+
+    /// How much of it was read.
+    pub fn coverage(&self) -> Coverage {
+        self.coverage
     }
 
     /// The upgrade graph.
@@ -87,23 +134,81 @@ impl Catalog {
     /// The manifests that the catalog carries inline for a bundle. Nothing means that they have to be
     /// looked for elsewhere, never that there are none.
     pub fn manifests(&self, package: &str, name: &str) -> Option<&Manifests> {
-        self.manifests.get(package)?.get(name)
+        Some(&self.details(package, name)?.manifests).filter(|manifests| !manifests.is_empty())
     }
 
-    /// The documents of schemas that are not OLM's own which authors wrote for a package, as they
+    /// The descriptive fields of a bundle's CSV, where the catalog has them apart from manifests.
+    pub fn csv_metadata(&self, package: &str, name: &str) -> Option<&Json> {
+        self.details(package, name)?.csv_metadata.as_ref()
+    }
+
+    /// The images that a bundle is said to use. Nothing means that they are not known.
+    pub fn related_images(&self, package: &str, name: &str) -> Option<&[RelatedImage]> {
+        match self.coverage {
+            Coverage::Full => Some(&self.details(package, name)?.related_images),
+            Coverage::Registry | Coverage::Graph => None,
+        }
+    }
+
+    /// The least Kubernetes version of a bundle, as its author wrote it.
+    pub fn min_kube_version(&self, package: &str, name: &str) -> Stated<&str> {
+        let stated = self.bundle(package, name).and_then(|b| b.min_kube_version.as_deref());
+        match (stated, self.coverage) {
+            (Some(version), _) => Stated::As(version),
+            // A bundle without metadata and manifests inline states it in its image only.
+            (None, Coverage::Full)
+                if self.details(package, name).is_some_and(|details| {
+                    details.csv_metadata.is_some() || details.manifests.csv().is_some()
+                }) =>
+            {
+                Stated::Nothing
+            }
+            (None, Coverage::Full | Coverage::Registry | Coverage::Graph) => Stated::Unread,
+        }
+    }
+
+    /// The documents of a schema that are not OLM's own, of one package, as their author wrote them.
+    pub fn blobs<'a>(
+        &'a self,
+        package: &str,
+        schema: &'a str,
+    ) -> impl Iterator<Item = &'a Json> + use<'a> {
+        let of_package = self.documents.get(package).into_iter().flat_map(|of| &of.metas);
+        of_package.filter(move |meta| meta.schema == schema).map(|meta| &meta.json)
+    }
+
+    /// All documents of schemas that are not OLM's own which authors wrote for a package, as they
     /// stand in the catalog; those of no package are under the empty name.
     pub fn documents(&self, package: &str) -> &[Value] {
-        self.documents.get(package).map_or(&[], Vec::as_slice)
+        self.documents.get(package).map_or(&[], |of| of.values.as_slice())
     }
 
-    /// The packages that have manifests or documents.
-    pub(crate) fn beside(&self) -> (&ManifestsByBundle, &BTreeMap<String, Vec<Value>>) {
-        (&self.manifests, &self.documents)
+    /// The packages that have documents.
+    pub(crate) fn with_documents(&self) -> impl Iterator<Item = &str> {
+        self.documents.keys().map(String::as_str)
+    }
+
+    /// The manifests that the catalog carries: package, bundle, manifests.
+    pub(crate) fn all_manifests(&self) -> impl Iterator<Item = (&str, &str, &Manifests)> {
+        let all = self.details.iter().flat_map(|(package, bundles)| {
+            bundles.iter().map(|(bundle, of)| (package.as_str(), bundle.as_str(), &of.manifests))
+        });
+        all.filter(|(_, _, manifests)| !manifests.is_empty())
     }
 
     /// The table of what the catalog holds beside its graph; made when it is first asked for.
     pub fn contents(&self) -> &Contents {
         self.contents.get_or_init(|| Contents::of(self))
+    }
+
+    /// When each minor version of a package is supported, and on which platforms; nothing where its
+    /// authors say nothing. A document that does not have the form is an error of its own.
+    pub fn lifecycle(&self, package: &str) -> Option<Result<Lifecycle, serde_json::Error>> {
+        self.blobs(package, Lifecycle::SCHEMA).next().map(Json::read)
+    }
+
+    fn details(&self, package: &str, name: &str) -> Option<&Details> {
+        self.details.get(package)?.get(name)
     }
 
     /// The bundle at the head of a channel: the one OLM v0 would install now.
@@ -124,15 +229,23 @@ impl Catalog {
     /// The same catalog with only these packages.
     #[must_use]
     pub fn subset(&self, packages: &[&str]) -> Self {
-        let mut subset = Self::from_graph(self.graph.subset(packages.iter().copied()));
-        let kept = packages.iter().filter_map(|name| self.manifests.get_key_value(*name));
-        subset.manifests = kept.map(|(name, of)| (name.clone(), of.clone())).collect();
-        let kept = packages.iter().filter_map(|name| self.documents.get_key_value(*name));
-        subset.documents = kept.map(|(name, of)| (name.clone(), of.clone())).collect();
-        subset
+        Self {
+            coverage: self.coverage,
+            details: only(&self.details, packages),
+            documents: only(&self.documents, packages),
+            ..Self::from_graph(self.graph.subset(packages.iter().copied()))
+        }
     }
 
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }
 }
+
+fn only<T: Clone>(all: &BTreeMap<String, T>, packages: &[&str]) -> BTreeMap<String, T> {
+    let kept = packages.iter().filter_map(|name| all.get_key_value(*name));
+    kept.map(|(name, of)| (name.clone(), of.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -63,17 +63,14 @@ pub enum Error {
 
 impl Contents {
     pub(crate) fn of(catalog: &Catalog) -> Self {
-        let (manifests, documents) = catalog.beside();
         let mut packages: BTreeMap<String, PackageContents> = BTreeMap::new();
-        for (package, bundles) in manifests {
-            let names = bundles.iter().map(|(bundle, manifests)| {
-                (bundle.clone(), Digest::of(&manifests_bytes(manifests)))
-            });
-            packages.entry(package.clone()).or_default().bundles = names.collect();
+        for (package, bundle, manifests) in catalog.all_manifests() {
+            let name = Digest::of(&manifests_bytes(manifests));
+            packages.entry(package.to_owned()).or_default().bundles.insert(bundle.to_owned(), name);
         }
-        for (package, documents) in documents {
-            let name = Digest::of(&documents_bytes(documents));
-            packages.entry(package.clone()).or_default().documents = Some(name);
+        for package in catalog.with_documents() {
+            let name = Digest::of(&documents_bytes(catalog.documents(package)));
+            packages.entry(package.to_owned()).or_default().documents = Some(name);
         }
         Self { packages }
     }

@@ -3,16 +3,23 @@
 //! Every file counts, whatever its name, but `.indexignore` files and what they match. A document of
 //! an unknown schema is kept as it is: that is how authors extend catalogs.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use serde_json::Value;
+pub use self::{intern::Interner, meta::FieldError, yaml::Error as YamlError};
+use crate::{graph::Property, json::Json, limits::Limits};
 
-pub use self::meta::FieldError;
-use crate::{graph::Property, limits::Limits};
-
+mod add;
 mod decode;
+mod fields;
+mod intern;
 mod meta;
 mod read;
+mod scalar;
+mod yaml;
 
 /// Why files are not a catalog.
 #[derive(Debug, thiserror::Error)]
@@ -65,17 +72,33 @@ pub enum Error {
         file: String,
         /// Which document, counted from 1.
         document: usize,
-        /// What is wrong with it.
+        /// What is wrong with it, and in which line of the file.
         #[source]
-        source: Box<serde_saphyr::Error>,
+        source: YamlError,
+    },
+    /// A file holds bytes that are no text.
+    #[error("{file}, line {line}: not UTF-8")]
+    Text {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// Something in a catalog is neither a file nor a folder, as a pipe or a device.
+    #[error("{} is neither a file nor a folder", .path.display())]
+    Kind {
+        /// The path.
+        path: PathBuf,
     },
     /// A document does not have the form of its schema.
-    #[error("{file}, document {document}")]
+    #[error("{file}, document {document} (line {line})")]
     Document {
         /// The file.
         file: String,
         /// Which document, counted from 1.
         document: usize,
+        /// The line in which the document begins, counted from 1.
+        line: usize,
         /// Which field is wrong, and how.
         #[source]
         source: FieldError,
@@ -91,6 +114,8 @@ impl Error {
             Self::TooLarge { .. } => "TooLarge",
             Self::Json { .. } => "Json",
             Self::Yaml { .. } => "Yaml",
+            Self::Text { .. } => "Text",
+            Self::Kind { .. } => "Kind",
             Self::Document { .. } => "Document",
         }
     }
@@ -112,7 +137,7 @@ pub struct Fbc {
 }
 
 /// A document of a schema that this crate does not know.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// Its schema.
     pub schema: String,
@@ -121,7 +146,7 @@ pub struct Meta {
     /// Its name, or empty.
     pub name: String,
     /// The whole document.
-    pub value: Value,
+    pub json: Json,
 }
 
 /// An `olm.package`. Icons are not kept.
@@ -168,12 +193,14 @@ pub struct Bundle {
     pub name: String,
     /// The bundle image, or empty.
     pub image: String,
-    /// Its properties, but manifests and CSV metadata.
-    pub properties: Vec<Property>,
+    /// Its properties, but manifests and CSV metadata. Equal ones are shared between bundles.
+    pub properties: Vec<Arc<Property>>,
+    /// The types of properties that have no value at all. `null` is a value.
+    pub without_value: Vec<String>,
     /// The data of its `olm.bundle.object` properties: base64 of one manifest each.
     pub objects: Vec<String>,
-    /// Its `olm.csv.metadata`.
-    pub csv_metadata: Option<Value>,
+    /// Its `olm.csv.metadata`. More than one is a mistake; the first counts.
+    pub csv_metadata: Vec<Json>,
     /// Images that it uses.
     pub related_images: Vec<RelatedImage>,
 }
@@ -215,6 +242,12 @@ impl Fbc {
         read::tree(path, limits)
     }
 
+    /// Reads a directory tree, or one file, and goes on after documents and files that are wrong, so
+    /// that all of them can be named. What could be read is incomplete then.
+    pub fn read_all(path: &Path, limits: &Limits) -> (Self, Vec<Error>) {
+        read::tree_all(path, limits)
+    }
+
     /// Reads the content of one file. The name is for messages.
     pub fn parse(name: &str, content: &[u8], limits: &Limits) -> Result<Self, Error> {
         let mut fbc = Self::default();
@@ -224,14 +257,27 @@ impl Fbc {
 
     /// Adds the content of one file. The name is for messages.
     pub fn add_file(&mut self, name: &str, content: &[u8], limits: &Limits) -> Result<(), Error> {
-        decode::documents(name, content, limits, &mut |document, value| {
-            meta::add(self, value).map_err(|source| Error::Document {
-                file: name.to_owned(),
-                document,
-                source,
-            })
-        })
+        let mut first = None;
+        add::file(self, name, content, limits, &mut |error| {
+            first = Some(error);
+            ControlFlow::Break(())
+        });
+        first.map_or(Ok(()), Err)
     }
+
+    /// Adds all documents of another part.
+    pub fn append(&mut self, mut other: Self) {
+        self.packages.append(&mut other.packages);
+        self.channels.append(&mut other.channels);
+        self.bundles.append(&mut other.bundles);
+        self.deprecations.append(&mut other.deprecations);
+        self.others.append(&mut other.others);
+    }
+}
+
+/// Whether a text is one YAML document.
+pub(crate) fn is_yaml(text: &str) -> bool {
+    yaml::to_json(text, &Limits::default()).is_ok()
 }
 
 #[cfg(test)]

@@ -1,19 +1,26 @@
 //! The upgrade graph of a catalog: what decides which version comes next, and nothing else.
 //!
-//! This is the form that is hashed and sent between agent and hub. Maps are sorted, lists stand in
-//! the catalog's own order where the order has a meaning. Names are spelled as the catalog spells
-//! them; they become checked ids where they leave this crate's callers.
+//! Maps are sorted, lists stand in the catalog's own order where the order has a meaning. Names are
+//! spelled as the catalog spells them; they become checked ids where they leave this crate's callers.
+//!
+//! The canonical form is what is hashed and sent between agent and hub. It holds exactly what every
+//! way of reading a catalog can tell, so that one catalog has one digest wherever it was read. OLM
+//! v0's registry tells neither entries without a bundle nor the CSV's least Kubernetes version, so
+//! those two are part of the graph where it was read, but not of its canonical form: a graph that
+//! was sent does not have them, and nobody can slip them in under another graph's digest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 use wavelift_core::version::Version;
 
+pub(crate) use self::build::Details;
 pub use self::digest::Digest;
-use crate::limits::Limits;
+use crate::{json, limits::Limits};
 
 mod build;
 pub(crate) mod canonical;
@@ -133,11 +140,12 @@ pub struct Bundle {
     /// The bundle image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// Everything the author says about it, but manifests and descriptions.
+    /// Everything the author says about it, but manifests and descriptions. Equal ones are shared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub properties: Vec<Property>,
-    /// The least Kubernetes version, as the author wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub properties: Vec<Arc<Property>>,
+    /// The least Kubernetes version, as the author wrote it. Not in the canonical form, see
+    /// [`crate::Catalog::min_kube_version`] for whether it is known.
+    #[serde(skip)]
     pub min_kube_version: Option<String>,
     /// The author's word that the bundle is deprecated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,19 +182,24 @@ pub struct Gvk {
 impl Graph {
     /// The canonical bytes: JSON without spaces, every object's keys sorted. This is what is hashed.
     pub fn to_canonical_json(&self) -> Vec<u8> {
-        canonical::to_vec(self)
+        let mut out = Vec::new();
+        canonical::write_graph(self, &mut out);
+        out
     }
 
     /// The SHA-256 of the canonical bytes.
     pub fn digest(&self) -> Digest {
-        Digest::of(&self.to_canonical_json())
+        let mut hasher = digest::Hasher::default();
+        canonical::write_graph(self, &mut hasher);
+        hasher.finish()
     }
 
     /// Reads a graph that somebody sent.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, Error> {
         within("bytes", bytes.len(), limits.total_bytes)?;
-        let graph: Self = serde_json::from_slice(bytes).map_err(Error::Parse)?;
+        let mut graph: Self = serde_json::from_slice(bytes).map_err(Error::Parse)?;
         graph.check(limits)?;
+        graph.share();
         Ok(graph)
     }
 
@@ -211,6 +224,20 @@ impl Graph {
     pub fn subset<'a>(&self, packages: impl IntoIterator<Item = &'a str>) -> Self {
         let kept = packages.into_iter().filter_map(|name| self.packages.get_key_value(name));
         Self { packages: kept.map(|(name, package)| (name.clone(), package.clone())).collect() }
+    }
+
+    /// Keeps equal properties once, and drops entries that the canonical form does not have.
+    fn share(&mut self) {
+        for package in self.packages.values_mut() {
+            let mut known: BTreeMap<(String, String), Arc<Property>> = BTreeMap::new();
+            for property in package.bundles.values_mut().flat_map(|b| &mut b.properties) {
+                let key = (property.kind.clone(), property.value.to_string());
+                *property = Arc::clone(known.entry(key).or_insert_with(|| Arc::clone(property)));
+            }
+            for channel in package.channels.values_mut() {
+                channel.entries.retain(|name, _| package.bundles.contains_key(name));
+            }
+        }
     }
 
     fn check(&self, limits: &Limits) -> Result<(), Error> {
@@ -247,6 +274,17 @@ impl Bundle {
 // === impl Property ===
 
 impl Property {
+    /// The property of this type whose value is this JSON text. [`crate::fbc::Interner`] makes many.
+    pub fn parse(kind: &str, value: &str) -> Result<Self, serde_json::Error> {
+        Ok(Self::new(kind, serde_json::from_str(value)?))
+    }
+
+    /// A property. Numbers get the form that they have wherever a catalog is read.
+    pub fn new(kind: &str, mut value: serde_json::Value) -> Self {
+        json::normalise(&mut value);
+        Self { kind: kind.to_owned(), value }
+    }
+
     /// An API that the bundle provides.
     pub const GVK: &str = "olm.gvk";
     /// An API that the bundle needs.

@@ -4,6 +4,7 @@
 //! is its compact form with a digest, and [`engine`] answers what OLM will do next on a cluster and
 //! by which hops a target is reached. Pure but for [`fbc::Fbc::read`], which reads a directory.
 
+mod base64;
 pub mod catalog;
 pub mod compare;
 pub mod contents;
@@ -11,6 +12,8 @@ pub mod crd;
 pub mod engine;
 pub mod fbc;
 pub mod graph;
+pub mod json;
+pub mod lifecycle;
 pub mod limits;
 pub mod manifests;
 pub mod planner;
@@ -19,11 +22,12 @@ pub mod release;
 pub mod validate;
 
 pub use self::{
-    catalog::Catalog,
+    catalog::{Catalog, Coverage},
     contents::Contents,
     engine::{Engine, olm_v0::OlmV0},
     fbc::Fbc,
     graph::{Digest, Graph},
+    json::Json,
     limits::Limits,
     manifests::Manifests,
 };

@@ -17,18 +17,24 @@ pub struct Limits {
     pub file_nodes: usize,
     /// Bundles, or channel entries, in the whole catalog.
     pub entries: usize,
+    /// Names in the `skips` of all entries of one file.
+    pub skips: usize,
+    /// Bytes of a name, a version range or a pull specification.
+    pub name_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             file_bytes: 256 << 20,
-            total_bytes: 1 << 30,
+            total_bytes: 512 << 20,
             files: 100_000,
             file_documents: 200_000,
             depth: 64,
-            file_nodes: 20_000_000,
+            file_nodes: 10_000_000,
             entries: 200_000,
+            skips: 500_000,
+            name_bytes: 4096,
         }
     }
 }

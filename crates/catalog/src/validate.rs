@@ -14,6 +14,7 @@ mod bundle;
 mod channel;
 mod deprecation;
 mod image;
+mod shape;
 
 /// One problem: where, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,10 +126,16 @@ pub enum Rule {
         package: String,
     },
     /// A property's value does not have the form of its type.
-    #[error("property {index} of type `{kind}` has a bad value")]
+    #[error("property of type `{kind}` has a bad value: {reason}")]
     Property {
-        /// Which property, counted from 0 without inline manifests and CSV metadata.
-        index: usize,
+        /// Its type.
+        kind: String,
+        /// What is wrong with it, and where.
+        reason: String,
+    },
+    /// A property has no value at all.
+    #[error("property of type `{kind}` has no value")]
+    NoValue {
         /// Its type.
         kind: String,
     },
@@ -207,6 +214,24 @@ pub enum Rule {
         /// Its name.
         name: String,
     },
+}
+
+impl Problem {
+    /// The channel that it is about, if it is about one.
+    pub fn channel(&self) -> Option<&str> {
+        match &self.place {
+            Place::Channel(channel) | Place::Entry { channel, .. } => Some(channel),
+            Place::Package | Place::Bundle(_) | Place::Deprecations => None,
+        }
+    }
+
+    /// The bundle that it is about, if it is about one.
+    pub fn bundle(&self) -> Option<&str> {
+        match &self.place {
+            Place::Bundle(bundle) | Place::Entry { entry: bundle, .. } => Some(bundle),
+            Place::Package | Place::Channel(_) | Place::Deprecations => None,
+        }
+    }
 }
 
 impl fmt::Display for Problem {

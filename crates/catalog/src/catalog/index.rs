@@ -106,7 +106,9 @@ impl Index {
         let traits: BTreeMap<&str, Arc<Traits>> = package
             .bundles
             .iter()
-            .map(|(name, bundle)| (name.as_str(), Arc::new(Traits::of(&bundle.properties))))
+            .map(|(name, bundle)| {
+                (name.as_str(), Arc::new(Traits::of_all(bundle.properties.iter().map(Arc::as_ref))))
+            })
             .collect();
         for (channel_name, channel) in &package.channels {
             let first = self.entries.len();

@@ -75,6 +75,10 @@ pub enum BadNeed {
 
 impl Traits {
     pub(crate) fn of(properties: &[Property]) -> Self {
+        Self::of_all(properties)
+    }
+
+    pub(crate) fn of_all<'a>(properties: impl IntoIterator<Item = &'a Property>) -> Self {
         let mut traits = Self {
             packages: Vec::new(),
             provides: Vec::new(),

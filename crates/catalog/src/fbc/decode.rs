@@ -1,103 +1,191 @@
 //! From the bytes of one file to its documents.
 
-use serde_json::Value;
-use serde_saphyr::options::DuplicateKeyPolicy;
+use std::ops::ControlFlow;
 
-use super::Error;
-use crate::limits::Limits;
+use super::{
+    Error, YamlError,
+    fields::{Any, Fields},
+    yaml,
+};
+use crate::{json, limits::Limits};
 
 /// How far the start of a file is looked at to tell JSON from YAML.
 const SNIFF_BYTES: usize = 4096;
 
-/// Calls `each` with the number (from 1) and content of each document.
+/// One document of a file.
+pub(super) struct Document<'a> {
+    /// Which one, counted from 1.
+    pub(super) number: usize,
+    /// The whole file.
+    text: &'a str,
+    /// Where in it the document begins.
+    from: usize,
+    /// Its fields, if it is an object.
+    pub(super) fields: Option<Fields<'a>>,
+    /// Whether there is nothing in it.
+    pub(super) is_null: bool,
+}
+
+impl Document<'_> {
+    /// In which line of the file it begins, counted from 1.
+    pub(super) fn line(&self) -> usize {
+        line_at(self.text.as_bytes(), self.from)
+    }
+}
+
+type Each<'a> = &'a mut dyn FnMut(Document<'_>) -> Result<ControlFlow<()>, Error>;
+
+/// Calls `each` with each document, until that says to stop.
 pub(super) fn documents(
     file: &str,
     content: &[u8],
     limits: &Limits,
-    each: &mut dyn FnMut(usize, Value) -> Result<(), Error>,
+    each: Each<'_>,
 ) -> Result<(), Error> {
-    let check = |what: &'static str, found: usize, max: usize| {
-        if found > max {
-            return Err(Error::TooLarge { file: file.to_owned(), what, found, max });
-        }
-        Ok(())
-    };
-    check("bytes", content.len(), limits.file_bytes)?;
-    let mut each = |document: usize, value: Value| {
-        check("documents", document, limits.file_documents)?;
-        check("levels of nesting", depth(&value), limits.depth)?;
-        each(document, value)
-    };
-    if is_json(content) {
-        json(file, content, &mut each)
-    } else {
-        yaml(file, content, limits, &mut each)
-    }
+    at_most(file, "bytes", content.len(), limits.file_bytes)?;
+    let text = std::str::from_utf8(content).map_err(|error| Error::Text {
+        file: file.to_owned(),
+        line: line_at(content, error.valid_up_to()),
+    })?;
+    let mut documents = Documents { file, limits, text, number: 0, nodes: 0, each };
+    if is_json(text) { documents.json() } else { documents.yaml(0) }
 }
 
-fn is_json(content: &[u8]) -> bool {
-    let start = content.get(..SNIFF_BYTES).unwrap_or(content);
+fn is_json(text: &str) -> bool {
+    let start = text.as_bytes();
+    let start = start.get(..SNIFF_BYTES).unwrap_or(start);
     start.trim_ascii_start().starts_with(b"{")
 }
 
-fn json(
-    file: &str,
-    content: &[u8],
-    each: &mut dyn FnMut(usize, Value) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let values = serde_json::Deserializer::from_slice(content).into_iter::<Value>();
-    for (index, value) in values.enumerate() {
-        let document = index + 1;
-        let value =
-            value.map_err(|source| Error::Json { file: file.to_owned(), document, source })?;
-        each(document, value)?;
+/// The line, counted from 1, of a place in a text.
+fn line_at(content: &[u8], offset: usize) -> usize {
+    let before = content.get(..offset).unwrap_or(content);
+    memchr::memchr_iter(b'\n', before).count() + 1
+}
+
+fn at_most(file: &str, what: &'static str, found: usize, max: usize) -> Result<(), Error> {
+    if found > max {
+        return Err(Error::TooLarge { file: file.to_owned(), what, found, max });
     }
     Ok(())
 }
 
-fn yaml(
-    file: &str,
-    content: &[u8],
-    limits: &Limits,
-    each: &mut dyn FnMut(usize, Value) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut reader = content;
-    let values = serde_saphyr::read_with_options::<_, Value>(&mut reader, options(limits));
-    let mut document = 0;
-    for value in values {
-        document += 1;
-        let value = value.map_err(|source| Error::Yaml {
-            file: file.to_owned(),
-            document,
-            source: Box::new(source),
-        })?;
-        each(document, value)?;
-    }
-    Ok(())
+struct Documents<'a, 'e> {
+    file: &'a str,
+    limits: &'a Limits,
+    text: &'a str,
+    number: usize,
+    nodes: usize,
+    each: Each<'e>,
 }
 
-fn options(limits: &Limits) -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_reader_input_bytes: Some(limits.file_bytes),
-            // A node is at most a start and an end.
-            max_events: limits.file_nodes.saturating_mul(2),
-            max_nodes: limits.file_nodes,
-            max_documents: limits.file_documents,
-            max_depth: limits.depth,
-            max_total_scalar_bytes: limits.file_bytes,
-            max_total_comment_bytes: limits.file_bytes,
-        },
-        // The last one wins, as in the parser that OLM's own tools use.
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        with_snippet: false,
+impl<'a> Documents<'a, '_> {
+    fn json(&mut self) -> Result<(), Error> {
+        let text = self.text;
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Any<'a>>();
+        let mut from = 0;
+        while let Some(value) = values.next() {
+            let value = match value {
+                Ok(value) => value,
+                Err(source) => return self.not_json(from, source),
+            };
+            let to = values.byte_offset();
+            let document = text.get(from..to).unwrap_or_default();
+            let skipped = document.len() - document.trim_ascii_start().len();
+            if self.document(from + skipped, document, value)?.is_break() {
+                return Ok(());
+            }
+            from = to;
+        }
+        Ok(())
     }
-}
 
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    /// A text that begins with `{` may be YAML all the same; after two documents it no longer may.
+    fn not_json(&mut self, from: usize, source: serde_json::Error) -> Result<(), Error> {
+        let document = self.number + 1;
+        let file = self.file.to_owned();
+        if document > 2 {
+            return Err(Error::Json { file, document, source });
+        }
+        let rest = self.text.get(from..).unwrap_or_default();
+        let blank = rest.len() - rest.trim_start().len();
+        let line_end = rest.find('\n').filter(|at| *at < blank).map(|at| at + 1);
+        match self.yaml(from + line_end.unwrap_or(blank)) {
+            Err(Error::Yaml { document: failed, .. }) if failed == document => {
+                Err(Error::Json { file, document, source })
+            }
+            other @ (Ok(()) | Err(_)) => other,
+        }
+    }
+
+    /// Documents are what stands between lines that begin with `---`.
+    fn yaml(&mut self, from: usize) -> Result<(), Error> {
+        let bytes = self.text.as_bytes();
+        let separators = memchr::memmem::Finder::new("\n---");
+        let (mut start, mut search) = (from, from);
+        let is_first = self.text.get(from..).is_some_and(|text| text.starts_with("---"));
+        let mut next = is_first.then_some(from);
+        loop {
+            let rest = bytes.get(search..).unwrap_or_default();
+            let found = next.take().or_else(|| separators.find(rest).map(|at| search + at + 1));
+            let Some(at) = found else { break };
+            let line_end = memchr::memchr(b'\n', bytes.get(at..).unwrap_or_default());
+            let line_end = line_end.map_or(bytes.len(), |length| at + length);
+            let after = self.text.get(at + 3..line_end).unwrap_or_default().trim();
+            if !after.is_empty() && !after.starts_with('#') {
+                let reason = "only a comment may follow `---` in its line".to_owned();
+                return Err(self.not_yaml(at, YamlError { line: 1, reason }));
+            }
+            // The line itself belongs to a document that has nothing yet.
+            if start < at {
+                if self.yaml_document(start, at)?.is_break() {
+                    return Ok(());
+                }
+                start = (line_end + 1).min(bytes.len());
+            }
+            // Its line end may be the one before the next such line.
+            search = line_end;
+        }
+        if start < bytes.len() {
+            let (ControlFlow::Continue(()) | ControlFlow::Break(())) =
+                self.yaml_document(start, bytes.len())?;
+        }
+        Ok(())
+    }
+
+    fn yaml_document(&mut self, from: usize, to: usize) -> Result<ControlFlow<()>, Error> {
+        let text = self.text.get(from..to).unwrap_or_default();
+        let json = yaml::to_json(text, self.limits).map_err(|error| self.not_yaml(from, error))?;
+        self.document(from, &json, Any::parse(&json))
+    }
+
+    /// An error in a document, with its line counted from the start of the file.
+    fn not_yaml(&self, from: usize, error: YamlError) -> Error {
+        let before = line_at(self.text.as_bytes(), from) - 1;
+        Error::Yaml {
+            file: self.file.to_owned(),
+            document: self.number + 1,
+            source: YamlError { line: before + error.line, ..error },
+        }
+    }
+
+    fn document(
+        &mut self,
+        from: usize,
+        json: &str,
+        value: Any<'_>,
+    ) -> Result<ControlFlow<()>, Error> {
+        self.number += 1;
+        let size = json::size(json);
+        self.nodes += size.nodes;
+        at_most(self.file, "documents", self.number, self.limits.file_documents)?;
+        at_most(self.file, "levels of nesting", size.depth, self.limits.depth)?;
+        at_most(self.file, "values", self.nodes, self.limits.file_nodes)?;
+        let is_null = matches!(value, Any::Null);
+        let fields = match value {
+            Any::Object(fields) => Some(fields),
+            Any::Null | Any::Other => None,
+        };
+        (self.each)(Document { number: self.number, text: self.text, from, fields, is_null })
     }
 }

@@ -1,18 +1,23 @@
 //! From one document to what its schema says it is.
-//!
-//! Field names are taken in any case, as OLM's own tools do: documented templates spell them with a
-//! capital letter. Two names that differ in case alone are an error.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-
-use super::{Bundle, Channel, Deprecation, Deprecations, Entry, Fbc, Meta, Package, RelatedImage};
-use crate::graph::Property;
+use super::{
+    Bundle, Channel, Deprecation, Deprecations, Entry, Meta, Package, RelatedImage,
+    add::{Adder, at_most},
+    fields::{Fields, Path, Refused, text, wrong},
+};
+use crate::{
+    graph::Property,
+    json::{self, Json},
+};
 
 /// Which field of a document is wrong, and how.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
+    /// There is nothing in the document, or only comments.
+    #[error("document is empty: between two `---` must be an object")]
+    Empty,
     /// The document is not a mapping.
     #[error("document is no object")]
     NoObject,
@@ -35,185 +40,175 @@ pub enum FieldError {
     },
 }
 
-pub(super) fn add(fbc: &mut Fbc, document: Value) -> Result<(), FieldError> {
-    let Value::Object(map) = document else {
-        return Err(FieldError::NoObject);
-    };
-    let keys = fold(&map)?;
-    let schema = text(&map, &keys, "schema")?;
-    let package = text(&map, &keys, "package")?;
-    let name = text(&map, &keys, "name")?;
-    let mut fields = Fields { path: String::new(), map };
+const ROOT: Path<'_> = Path::Root;
+
+pub(super) fn add(to: &mut Adder<'_>, fields: &Fields<'_>) -> Result<(), Refused> {
+    let keys = fold(fields)?;
+    let [schema, package, name] = ["schema", "package", "name"].map(|field| {
+        let Some(raw) = keys.get(field) else { return Ok(String::new()) };
+        let text = Some(*raw).filter(|raw| *raw != "null").and_then(text);
+        let text = text.ok_or_else(|| wrong(&ROOT, field, "a text"))?;
+        at_most("bytes in a name", text.len(), to.limits.name_bytes)?;
+        Ok::<_, Refused>(text.into_owned())
+    });
+    let (schema, package, name) = (schema?, package?, name?);
     match schema.as_str() {
-        "" => return Err(FieldError::NoSchema),
-        "olm.package" => fbc.packages.push(Package {
-            name,
-            default_channel: fields.text("defaultChannel")?,
-            description: fields.text("description")?,
-        }),
+        "" => return Err(FieldError::NoSchema.into()),
+        "olm.package" => {
+            let default_channel = fields.name(&ROOT, "defaultChannel", to.limits)?;
+            let description = fields.text(&ROOT, "description")?;
+            icon(fields)?;
+            has_properties(fields)?;
+            to.fbc.packages.push(Package { name, default_channel, description });
+        }
         "olm.channel" => {
-            let entries =
-                fields.list("entries")?.into_iter().map(entry).collect::<Result<_, _>>()?;
-            fbc.channels.push(Channel { package, name, entries });
+            has_properties(fields)?;
+            let entries = entries(to, fields)?;
+            to.fbc.channels.push(Channel { package, name, entries });
         }
-        "olm.bundle" => fbc.bundles.push(bundle(package, name, fields)?),
+        "olm.bundle" => {
+            to.count_bundle()?;
+            let bundle = bundle(to, package, name, fields)?;
+            to.fbc.bundles.push(bundle);
+        }
         "olm.deprecations" => {
-            let entries = fields.list("entries")?;
-            let entries = entries.into_iter().map(deprecation).collect::<Result<_, _>>()?;
-            fbc.deprecations.push(Deprecations { package, entries });
+            let entries = deprecations(to, fields)?;
+            to.fbc.deprecations.push(Deprecations { package, entries });
         }
-        _ => fbc.others.push(Meta { schema, package, name, value: Value::Object(fields.map) }),
+        _ => {
+            let json = Json::known(&object(fields));
+            to.fbc.others.push(Meta { schema, package, name, json });
+        }
     }
     Ok(())
 }
 
-/// Lower-case name to the name as written.
-fn fold(map: &Map<String, Value>) -> Result<BTreeMap<String, String>, FieldError> {
-    let mut keys = BTreeMap::new();
-    for key in map.keys() {
+/// Values by folded name. Two names that differ in case alone are an error.
+fn fold<'a>(fields: &Fields<'a>) -> Result<BTreeMap<String, &'a str>, FieldError> {
+    let mut keys: BTreeMap<String, (&str, &'a str)> = BTreeMap::new();
+    for (name, value) in fields.iter() {
         // Upper case first joins letters that have several lower-case forms.
-        let folded = key.to_uppercase().to_lowercase();
-        if keys.insert(folded.clone(), key.clone()).is_some() {
-            return Err(FieldError::Folded { field: folded });
+        let folded = if name.is_ascii() {
+            name.to_ascii_lowercase()
+        } else {
+            name.to_uppercase().to_lowercase()
+        };
+        match keys.insert(folded, (name, value)) {
+            Some((other, _)) if other != name => {
+                return Err(FieldError::Folded { field: name.to_lowercase() });
+            }
+            Some(_) | None => {}
         }
     }
-    Ok(keys)
+    Ok(keys.into_iter().map(|(folded, (_, value))| (folded, value)).collect())
 }
 
-fn text(
-    map: &Map<String, Value>,
-    keys: &BTreeMap<String, String>,
-    field: &str,
-) -> Result<String, FieldError> {
-    match keys.get(field).and_then(|key| map.get(key)) {
-        None => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
-        ) => Err(FieldError::Kind { field: field.to_owned(), expected: "a text" }),
-    }
-}
-
-fn entry(mut fields: Fields) -> Result<Entry, FieldError> {
-    Ok(Entry {
-        name: fields.text("name")?,
-        replaces: fields.text("replaces")?,
-        skips: fields.texts("skips")?,
-        skip_range: fields.text("skipRange")?,
-    })
-}
-
-fn deprecation(mut fields: Fields) -> Result<Deprecation, FieldError> {
-    let mut reference = fields.object("reference")?;
-    Ok(Deprecation {
-        schema: reference.text("schema")?,
-        name: reference.text("name")?,
-        message: fields.text("message")?,
-    })
-}
-
-fn bundle(package: String, name: String, mut fields: Fields) -> Result<Bundle, FieldError> {
-    let mut bundle = Bundle { package, name, image: fields.text("image")?, ..Bundle::default() };
-    for mut property in fields.list("properties")? {
-        let kind = property.text("type")?;
-        match kind.as_str() {
-            Property::BUNDLE_OBJECT => {
-                bundle.objects.push(property.object("value")?.text("data")?);
-            }
-            Property::CSV_METADATA => {
-                bundle.csv_metadata = Some(Value::Object(property.object("value")?.map));
-            }
-            _ => {
-                let value = property.take("value").unwrap_or_default();
-                bundle.properties.push(Property { kind, value });
-            }
+/// The object that has these fields.
+fn object(fields: &Fields<'_>) -> String {
+    // Of equal names the last one counts, so that only it is kept.
+    let fields: BTreeMap<&str, &str> = fields.iter().collect();
+    let mut out = String::from("{");
+    for (index, (name, value)) in fields.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
         }
+        out.push_str(&serde_json::Value::from(name).to_string());
+        out.push(':');
+        out.push_str(value);
     }
-    for mut image in fields.list("relatedImages")? {
-        bundle
-            .related_images
-            .push(RelatedImage { name: image.text("name")?, image: image.text("image")? });
+    out.push('}');
+    out
+}
+
+fn icon(fields: &Fields<'_>) -> Result<(), FieldError> {
+    let icon = fields.object(&ROOT, "icon")?;
+    let path = Path::Field(&ROOT, "icon");
+    icon.text(&path, "mediatype")?;
+    let data = icon.text(&path, "base64data")?;
+    if crate::base64::is_valid(&data) { Ok(()) } else { Err(wrong(&path, "base64data", "base64")) }
+}
+
+/// Checks the form of properties that are not kept.
+fn has_properties(fields: &Fields<'_>) -> Result<(), FieldError> {
+    for (index, property) in fields.objects(&ROOT, "properties")?.iter().enumerate() {
+        property.text(&Path::Item(&ROOT, "properties", index), "type")?;
+    }
+    Ok(())
+}
+
+fn entries(to: &mut Adder<'_>, fields: &Fields<'_>) -> Result<Vec<Entry>, Refused> {
+    let mut entries = Vec::new();
+    for (index, fields) in fields.objects(&ROOT, "entries")?.iter().enumerate() {
+        let path = Path::Item(&ROOT, "entries", index);
+        let entry = Entry {
+            name: fields.name(&path, "name", to.limits)?,
+            replaces: fields.name(&path, "replaces", to.limits)?,
+            skips: fields.names(&path, "skips", to.limits)?,
+            skip_range: fields.name(&path, "skipRange", to.limits)?,
+        };
+        to.count_entry(entry.skips.len())?;
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn deprecations(to: &Adder<'_>, fields: &Fields<'_>) -> Result<Vec<Deprecation>, Refused> {
+    let entries = fields.objects(&ROOT, "entries")?;
+    let entries = entries.iter().enumerate().map(|(index, fields)| {
+        let path = Path::Item(&ROOT, "entries", index);
+        let reference = fields.object(&path, "reference")?;
+        let inner = Path::Field(&path, "reference");
+        Ok(Deprecation {
+            schema: reference.name(&inner, "schema", to.limits)?,
+            name: reference.name(&inner, "name", to.limits)?,
+            message: fields.text(&path, "message")?,
+        })
+    });
+    entries.collect()
+}
+
+fn bundle(
+    to: &mut Adder<'_>,
+    package: String,
+    name: String,
+    fields: &Fields<'_>,
+) -> Result<Bundle, Refused> {
+    let image = fields.name(&ROOT, "image", to.limits)?;
+    let mut bundle = Bundle { package, name, image, ..Bundle::default() };
+    for (index, fields) in fields.objects(&ROOT, "properties")?.iter().enumerate() {
+        property(to, &mut bundle, &Path::Item(&ROOT, "properties", index), fields)?;
+    }
+    for (index, image) in fields.objects(&ROOT, "relatedImages")?.iter().enumerate() {
+        let path = Path::Item(&ROOT, "relatedImages", index);
+        let (name, image) = (image.text(&path, "name")?, image.name(&path, "image", to.limits)?);
+        bundle.related_images.push(RelatedImage { name, image });
     }
     Ok(bundle)
 }
 
-/// An object whose fields are taken out one by one, with the path to it for messages.
-struct Fields {
-    path: String,
-    map: Map<String, Value>,
-}
-
-impl Fields {
-    /// The exact name is preferred, then any spelling in another case.
-    fn take(&mut self, field: &str) -> Option<Value> {
-        self.map.remove(field).or_else(|| {
-            let key = self.map.keys().find(|key| key.eq_ignore_ascii_case(field))?.clone();
-            self.map.remove(&key)
-        })
-    }
-
-    fn path_to(&self, field: &str) -> String {
-        format!("{}{field}", self.path)
-    }
-
-    fn wrong(&self, field: &str, expected: &'static str) -> FieldError {
-        FieldError::Kind { field: self.path_to(field), expected }
-    }
-
-    fn text(&mut self, field: &str) -> Result<String, FieldError> {
-        match self.take(field) {
-            None | Some(Value::Null) => Ok(String::new()),
-            Some(Value::String(text)) => Ok(text),
-            Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                Err(self.wrong(field, "a text"))
-            }
+fn property(
+    to: &mut Adder<'_>,
+    bundle: &mut Bundle,
+    path: &Path<'_>,
+    fields: &Fields<'_>,
+) -> Result<(), Refused> {
+    let kind = fields.text(path, "type")?;
+    let Some(value) = fields.raw("value") else {
+        bundle.without_value.push(kind);
+        return Ok(());
+    };
+    match kind.as_str() {
+        Property::BUNDLE_OBJECT => {
+            let value = fields.object(path, "value")?;
+            bundle.objects.push(value.text(&Path::Field(path, "value"), "data")?);
+        }
+        Property::CSV_METADATA => bundle.csv_metadata.push(Json::known(value)),
+        _ => {
+            let depth = json::size(value).depth;
+            at_most("levels of nesting", depth, to.limits.depth)?;
+            let property = to.interner.property(&kind, value);
+            bundle.properties.push(property.map_err(|_| wrong(path, "value", "JSON"))?);
         }
     }
-
-    fn items(&mut self, field: &str) -> Result<Vec<Value>, FieldError> {
-        match self.take(field) {
-            None | Some(Value::Null) => Ok(Vec::new()),
-            Some(Value::Array(items)) => Ok(items),
-            Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
-                Err(self.wrong(field, "a list"))
-            }
-        }
-    }
-
-    fn texts(&mut self, field: &str) -> Result<Vec<String>, FieldError> {
-        let texts = self.items(field)?.into_iter().map(|item| match item {
-            Value::String(text) => Ok(text),
-            Value::Null => Ok(String::new()),
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                Err(self.wrong(field, "a list of texts"))
-            }
-        });
-        texts.collect()
-    }
-
-    fn list(&mut self, field: &str) -> Result<Vec<Self>, FieldError> {
-        let items = self.items(field)?.into_iter().enumerate().map(|(index, item)| match item {
-            Value::Object(map) => {
-                Ok(Self { path: format!("{}[{index}].", self.path_to(field)), map })
-            }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => Err(self.wrong(field, "a list of objects")),
-        });
-        items.collect()
-    }
-
-    fn object(&mut self, field: &str) -> Result<Self, FieldError> {
-        match self.take(field) {
-            None | Some(Value::Null) => {
-                Ok(Self { path: format!("{}.", self.path_to(field)), map: Map::new() })
-            }
-            Some(Value::Object(map)) => Ok(Self { path: format!("{}.", self.path_to(field)), map }),
-            Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-                Err(self.wrong(field, "an object"))
-            }
-        }
-    }
+    Ok(())
 }

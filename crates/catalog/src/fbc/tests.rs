@@ -8,7 +8,7 @@ fn parse(text: &str) -> Result<Fbc, Error> {
 
 fn field_error(text: &str) -> (usize, String) {
     match parse(text).unwrap_err() {
-        Error::Document { file, document, source } => {
+        Error::Document { file, document, source, .. } => {
             assert_eq!(file, "file");
             (document, source.to_string())
         }
@@ -16,6 +16,8 @@ fn field_error(text: &str) -> (usize, String) {
         | Error::Ignore { .. }
         | Error::TooLarge { .. }
         | Error::Json { .. }
+        | Error::Text { .. }
+        | Error::Kind { .. }
         | Error::Yaml { .. }) => panic!("{other:?}"),
     }
 }
@@ -69,13 +71,13 @@ fn yaml_documents_are_read_by_schema() {
     assert_eq!((entry.replaces.as_str(), entry.skips.len()), ("alpha.v1.0.0", 1));
     assert_eq!(entry.skip_range, ">=1.0.0 <1.1.0");
     let bundle = &fbc.bundles[0];
-    assert_eq!(bundle.csv_metadata.as_ref().unwrap()["minKubeVersion"], "1.25.0");
+    assert_eq!(bundle.csv_metadata[0].value().unwrap()["minKubeVersion"], "1.25.0");
     let kinds: Vec<&str> = bundle.properties.iter().map(|p| p.kind.as_str()).collect();
     assert_eq!(kinds, ["olm.package", "example.com/own"]);
     assert_eq!(bundle.properties[1].value, serde_json::json!([1, {"a": "b"}]));
     assert_eq!(fbc.deprecations[0].entries[0].message, "use another");
     assert_eq!(fbc.others[0].schema, "example.com.notes");
-    assert_eq!(fbc.others[0].value["text"], "hello");
+    assert_eq!(fbc.others[0].json.value().unwrap()["text"], "hello");
 }
 
 #[test]
@@ -203,4 +205,69 @@ fn trees_are_bounded_too() {
     assert_eq!(kind(Limits { file_bytes: 10, ..Limits::default() }), Err("TooLarge"));
     assert_eq!(kind(Limits { total_bytes: 32, ..Limits::default() }), Err("TooLarge"));
     assert!(kind(Limits { total_bytes: 33, files: 3, ..Limits::default() }).is_ok());
+}
+
+/// What OLM's own tools do with these, one by one, was tried with `opm` 1.72.
+#[test]
+fn documents_are_separated_as_olm_s_own_tools_do() {
+    let schemas = |text: &str| {
+        let fbc = parse(text).map_err(|error| error.kind())?;
+        Ok::<_, &str>(
+            fbc.others.iter().map(|meta| meta.schema.clone()).collect::<Vec<_>>().join(" "),
+        )
+    };
+    for (text, expected) in [
+        ("", Ok("")),
+        ("---\nschema: a.a\n", Ok("a.a")),
+        ("schema: a.a\n---\nschema: a.b\n---\n", Ok("a.a a.b")),
+        ("schema: a.a\n--- # comment\nschema: a.b", Ok("a.a a.b")),
+        ("schema: a.a\r\n---\r\nschema: a.b\r\n", Ok("a.a a.b")),
+        ("schema: a.a\n---\n---\nschema: a.b", Ok("a.a a.b")),
+        ("schema: a.a\n...\n---\nschema: a.b", Ok("a.a a.b")),
+        ("\u{feff}schema: a.a\n", Ok("a.a")),
+        ("schema: a.a\nx: |\n  ---\n", Ok("a.a")),
+        // Nothing but comments is a document too, and it has no schema.
+        ("# comment\n---\nschema: a.a\n", Err("Document")),
+        ("---\n---\nschema: a.a\n", Err("Document")),
+        ("schema: a.a\n---\n# comment\n", Err("Document")),
+        ("schema: a.a\n---\nnull\n", Err("Document")),
+        ("schema: a.a\n---\tx\n", Err("Yaml")),
+        ("%YAML 1.1\n---\nschema: a.a\n", Err("Yaml")),
+        // A brace at the start is JSON at first.
+        ("{schema: a.a}\n---\nschema: a.b\n", Ok("a.a a.b")),
+        ("{\"schema\": \"a.a\"}\n---\nschema: a.b\n", Ok("a.a a.b")),
+        ("{\"schema\": \"a.a\"}{\"schema\": \"a.b\"}\n---\nschema: a.c\n", Err("Json")),
+    ] {
+        assert_eq!(schemas(text).as_deref().map_err(|kind| *kind), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn errors_name_the_line() {
+    let error = parse("schema: a.b\n---\n# comment\nname: x\n").unwrap_err();
+    assert!(matches!(error, Error::Document { document: 2, line: 3, .. }), "{error:?}");
+    let error = parse("{\"schema\":\"a\"}\n\n {\"name\":1}").unwrap_err();
+    assert!(matches!(error, Error::Document { document: 2, line: 3, .. }), "{error:?}");
+    let error = parse("schema: a.b\n---\nname: x\nother: [\n").unwrap_err();
+    let Error::Yaml { document: 2, source, .. } = error else { panic!("{error:?}") };
+    assert!(source.line >= 4, "{source}");
+}
+
+#[test]
+fn properties_are_shared_and_keep_whether_they_have_a_value() {
+    let bundle = |name: &str, rest: &str| {
+        format!(
+            r#"{{"schema":"olm.bundle","name":"{name}","properties":[{{"type":"a.b","value":{{"x":5.0}}}}{rest}]}}"#
+        )
+    };
+    let text = bundle("one", r#",{"type":"a.c"},{"Type":"a.d","Value":null}"#) + &bundle("two", "");
+    let fbc = parse(&text).unwrap();
+    let [one, two] = fbc.bundles.as_slice() else { panic!("{fbc:?}") };
+    assert!(Arc::ptr_eq(&one.properties[0], &two.properties[0]));
+    assert_eq!(one.properties[0].value.to_string(), r#"{"x":5}"#);
+    assert_eq!(one.without_value, ["a.c"]);
+    assert_eq!(
+        (one.properties[1].kind.as_str(), &one.properties[1].value),
+        ("a.d", &serde_json::Value::Null)
+    );
 }

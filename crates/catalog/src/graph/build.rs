@@ -2,20 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 use wavelift_core::version::Version;
 
 use super::{Bundle, Channel, Entry, Error, Graph, Package, Property, within};
 use crate::{
-    fbc::{self, Fbc},
+    fbc::{self, Fbc, RelatedImage},
+    json::Json,
     limits::Limits,
     manifests::Manifests,
 };
 
-type ManifestsByBundle = BTreeMap<String, BTreeMap<String, Manifests>>;
+/// What a catalog says about a bundle that decides nothing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Details {
+    pub(crate) csv_metadata: Option<Json>,
+    pub(crate) related_images: Vec<RelatedImage>,
+    pub(crate) manifests: Manifests,
+}
+
+type DetailsByBundle = BTreeMap<String, BTreeMap<String, Details>>;
 
 impl Graph {
-    pub(crate) fn from_fbc(fbc: Fbc, limits: &Limits) -> Result<(Self, ManifestsByBundle), Error> {
+    pub(crate) fn from_fbc(fbc: Fbc, limits: &Limits) -> Result<(Self, DetailsByBundle), Error> {
         within("bundles", fbc.bundles.len(), limits.entries)?;
         within(
             "channel entries",
@@ -23,7 +33,7 @@ impl Graph {
             limits.entries,
         )?;
         let mut graph = Self::default();
-        let mut manifests = ManifestsByBundle::new();
+        let mut details = DetailsByBundle::new();
         for package in fbc.packages {
             graph.add_package(package)?;
         }
@@ -32,15 +42,13 @@ impl Graph {
         }
         for bundle in fbc.bundles {
             let (package, name) = (bundle.package.clone(), bundle.name.clone());
-            let inline = graph.add_bundle(bundle)?;
-            if !inline.is_empty() {
-                manifests.entry(package).or_default().insert(name, inline);
-            }
+            let of_bundle = graph.add_bundle(bundle)?;
+            details.entry(package).or_default().insert(name, of_bundle);
         }
         for deprecations in fbc.deprecations {
             graph.add_deprecations(deprecations);
         }
-        Ok((graph, manifests))
+        Ok((graph, details))
     }
 
     fn add_package(&mut self, package: fbc::Package) -> Result<(), Error> {
@@ -72,21 +80,25 @@ impl Graph {
         Ok(())
     }
 
-    fn add_bundle(&mut self, bundle: fbc::Bundle) -> Result<Manifests, Error> {
-        let manifests = Manifests::new(bundle.objects);
+    fn add_bundle(&mut self, bundle: fbc::Bundle) -> Result<Details, Error> {
+        let details = Details {
+            csv_metadata: bundle.csv_metadata.into_iter().next(),
+            related_images: bundle.related_images,
+            manifests: Manifests::new(bundle.objects),
+        };
         let stated = bundle.properties.iter().find(|p| p.kind == Property::PACKAGE);
         let text = |field: &str| stated.and_then(|p| p.value.get(field)).and_then(Value::as_str);
         let added = Bundle {
             version: text("version").and_then(|text| Version::parse_tolerant(text).ok()),
             release: text("release").map(str::to_owned).and_then(some),
             image: some(bundle.image),
-            min_kube_version: min_kube_version(bundle.csv_metadata.as_ref(), &manifests),
+            min_kube_version: min_kube_version(&details),
             properties: bundle.properties,
             deprecation: None,
         };
         let package = self.packages.entry(bundle.package.clone()).or_default();
         match package.bundles.insert(bundle.name.clone(), added) {
-            None => Ok(manifests),
+            None => Ok(details),
             Some(_) => Err(duplicate("bundle", &bundle.package, &bundle.name)),
         }
     }
@@ -114,12 +126,17 @@ impl Graph {
     }
 }
 
-fn min_kube_version(metadata: Option<&Value>, manifests: &Manifests) -> Option<String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned).and_then(some);
-    if let Some(metadata) = metadata {
-        return metadata.get("minKubeVersion").and_then(text);
+fn min_kube_version(details: &Details) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        min_kube_version: Option<String>,
     }
-    manifests.csv()?.pointer("/spec/minKubeVersion").and_then(text)
+    if let Some(metadata) = &details.csv_metadata {
+        return metadata.read::<Metadata>().ok()?.min_kube_version.and_then(some);
+    }
+    let csv = details.manifests.csv()?;
+    csv.pointer("/spec/minKubeVersion").and_then(Value::as_str).map(str::to_owned).and_then(some)
 }
 
 fn some(text: String) -> Option<String> {

@@ -1,6 +1,6 @@
 //! The digest that names a graph.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -15,9 +15,36 @@ pub struct Digest(String);
 #[error("digest is not `sha256:` and 64 hex digits")]
 pub struct BadDigest;
 
+/// Takes bytes and makes their digest.
+#[derive(Default)]
+pub(super) struct Hasher(Sha256);
+
+// === impl Hasher ===
+
+impl Hasher {
+    pub(super) fn finish(self) -> Digest {
+        Digest(format!("sha256:{}", hex::encode(self.0.finalize())))
+    }
+}
+
+impl io::Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+// === impl Digest ===
+
 impl Digest {
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self(format!("sha256:{}", hex::encode(Sha256::digest(bytes))))
+        let mut hasher = Hasher::default();
+        hasher.0.update(bytes);
+        hasher.finish()
     }
 
     /// The digest as text.

@@ -73,14 +73,17 @@ fn the_digest_does_not_depend_on_the_order_of_documents_or_keys() {
 #[test]
 fn a_small_graph_has_this_canonical_form_and_digest() {
     let text = r#"{"schema":"olm.package","name":"a","defaultChannel":"s"}
-        {"schema":"olm.channel","package":"a","name":"s","entries":[{"name":"a.v1"}]}"#;
+        {"schema":"olm.channel","package":"a","name":"s","entries":[{"name":"a.v1"},{"name":"a.v0"}]}
+        {"schema":"olm.bundle","package":"a","name":"a.v1"}"#;
     let graph = catalog(text).graph().clone();
-    let expected = r#"{"packages":{"a":{"bundles":{},"channels":{"s":{"entries":{"a.v1":{}}}},"defaultChannel":"s"}}}"#;
+    let expected = r#"{"packages":{"a":{"bundles":{"a.v1":{}},"channels":{"s":{"entries":{"a.v1":{}}}},"defaultChannel":"s"}}}"#;
     assert_eq!(String::from_utf8(graph.to_canonical_json()).unwrap(), expected);
+    // The entry without a bundle is in the graph, but not every reader would see it.
+    assert!(graph.packages["a"].channels["s"].entries.contains_key("a.v0"));
     // As `sha256sum` prints it for the line above.
     assert_eq!(
         graph.digest().as_str(),
-        "sha256:7f4e9aa77281c5dbf68ebdb34c72ea1ab92978a88989c8770bb183918337de56"
+        "sha256:1ad0302f111846bb691cd1796cd30f617d1f69c6ae4c1c468e85e7a235ac483e"
     );
 }
 
@@ -90,10 +93,17 @@ fn a_sent_graph_is_checked_against_its_digest() {
     let graph = catalog(CATALOG).graph().clone();
     let bytes = graph.to_canonical_json();
     let digest = graph.digest();
-    assert_eq!(Graph::parse_announced(&bytes, &digest, &limits).unwrap(), graph);
+    let sent = Graph::parse_announced(&bytes, &digest, &limits).unwrap();
+    assert_eq!(sent.to_canonical_json(), bytes);
+    // All of it but what is not in the canonical form.
+    let mut expected = graph.clone();
+    for bundle in expected.packages.get_mut("alpha").unwrap().bundles.values_mut() {
+        bundle.min_kube_version = None;
+    }
+    assert_eq!(sent, expected);
     // Another spelling of the same graph is the same graph.
     let pretty = serde_json::to_vec_pretty(&graph).unwrap();
-    assert_eq!(Graph::parse_announced(&pretty, &digest, &limits).unwrap(), graph);
+    assert_eq!(Graph::parse_announced(&pretty, &digest, &limits).unwrap(), sent);
     let forged = String::from_utf8(bytes.clone()).unwrap().replace("alpha.v1.0.0", "alpha.v0.9.0");
     let error = Graph::parse_announced(forged.as_bytes(), &digest, &limits).unwrap_err();
     assert_eq!(error.kind(), "Digest");

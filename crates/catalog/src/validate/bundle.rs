@@ -5,8 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use wavelift_core::version::Version;
 
-use super::{OfPackage, Place, Report, Rule, image, repeated};
-use crate::{fbc::Bundle, graph::Property, manifests::Manifests};
+use super::{OfPackage, Place, Report, Rule, image, repeated, shape::Shape};
+use crate::{
+    base64,
+    fbc::{self, Bundle},
+    graph::Property,
+};
 
 pub(super) fn check(report: &mut Report<'_>, package: &OfPackage<'_>) {
     for name in repeated(package.bundles.iter().map(|bundle| bundle.name.as_str())) {
@@ -44,26 +48,46 @@ fn images(report: &mut Report<'_>, bundle: &Bundle) {
         let is_bad = !image.is_empty() && !image::is_pull_specification(image);
         report.add_if(is_bad, place, Rule::Image { what, image: image.clone() });
     }
-    for (index, manifest) in Manifests::new(bundle.objects.iter().cloned()).iter().enumerate() {
-        report.add_if(manifest.is_err(), place, Rule::Manifest { index });
+    for (index, data) in bundle.objects.iter().enumerate() {
+        report.add_if(!is_manifest(data), place, Rule::Manifest { index });
     }
 }
 
-fn properties(report: &mut Report<'_>, bundle: &Bundle) {
-    for (index, property) in bundle.properties.iter().enumerate() {
-        let texts: &[&str] = match property.kind.as_str() {
-            Property::PACKAGE => &["packageName", "version", "release"],
-            Property::PACKAGE_REQUIRED => &["packageName", "versionRange"],
-            Property::GVK | Property::GVK_REQUIRED => &["group", "version", "kind"],
-            _ => continue,
-        };
-        let is_good = property.value.is_object()
-            && texts.iter().all(|field| {
-                property.value.get(field).is_none_or(|value| value.is_string() || value.is_null())
-            });
-        let rule = Rule::Property { index, kind: property.kind.clone() };
-        report.add_if(!is_good, || Place::Bundle(bundle.name.clone()), rule);
+/// Whether it is base64 of YAML. What looks like JSON is not looked into, as `opm` does not either.
+fn is_manifest(data: &str) -> bool {
+    let Some(bytes) = base64::decode(data) else { return false };
+    if bytes.trim_ascii_start().starts_with(b"{") {
+        return true;
     }
+    std::str::from_utf8(&bytes).is_ok_and(fbc::is_yaml)
+}
+
+fn properties(report: &mut Report<'_>, bundle: &Bundle) {
+    let place = || Place::Bundle(bundle.name.clone());
+    for kind in &bundle.without_value {
+        report.add(place(), Rule::NoValue { kind: kind.clone() });
+    }
+    let typed = bundle.properties.iter().map(|property| {
+        (property.kind.as_str(), Shape::of(&property.kind).mismatch(&property.value))
+    });
+    let metadata = bundle
+        .csv_metadata
+        .iter()
+        .map(|json| (Property::CSV_METADATA, Shape::of(Property::CSV_METADATA).mismatch_in(json)));
+    for (kind, mismatch) in typed.chain(metadata) {
+        if let Some(reason) = mismatch {
+            report.add(place(), Rule::Property { kind: kind.to_owned(), reason });
+        }
+    }
+}
+
+/// A text of an object; the name of its field in any case, and nothing for whatever is no text.
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    let in_any_case = || {
+        let mut fields = value.as_object()?.iter();
+        fields.find(|(name, _)| name.eq_ignore_ascii_case(field)).map(|(_, value)| value)
+    };
+    value.get(field).or_else(in_any_case).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The version and release as one text, if they can be told.
@@ -79,7 +103,7 @@ fn version(report: &mut Report<'_>, bundle: &Bundle) -> Option<String> {
         report.add(place(), Rule::PackageProperties { found: stated.len() });
         return None;
     };
-    let text = |field: &str| stated.get(field).and_then(Value::as_str).unwrap_or_default();
+    let text = |field: &str| text(stated, field);
     let package = text("packageName").to_owned();
     report.add_if(package != bundle.package, place, Rule::OtherPackage { package });
     let version = match Version::parse(text("version")) {

@@ -8,6 +8,8 @@ use crate::fbc::Deprecation;
 pub(super) fn check(report: &mut Report<'_>, package: &OfPackage<'_>) {
     let is_repeated = package.deprecations.len() > 1;
     report.add_if(is_repeated, || Place::Deprecations, Rule::Duplicate);
+    let channels: BTreeSet<&str> = package.channels.iter().map(|c| c.name.as_str()).collect();
+    let bundles: BTreeSet<&str> = package.bundles.iter().map(|b| b.name.as_str()).collect();
     let mut seen = BTreeSet::new();
     for deprecation in package.deprecations.iter().flat_map(|d| &d.entries) {
         let Deprecation { schema, name, message } = deprecation;
@@ -18,8 +20,8 @@ pub(super) fn check(report: &mut Report<'_>, package: &OfPackage<'_>) {
                 report.add_if(!name.is_empty(), || Place::Deprecations, rule);
                 true
             }
-            "olm.channel" => package.channels.iter().any(|channel| channel.name == name),
-            "olm.bundle" => package.bundles.iter().any(|bundle| bundle.name == name),
+            "olm.channel" => channels.contains(name.as_str()),
+            "olm.bundle" => bundles.contains(name.as_str()),
             _ => false,
         };
         let place = || Place::Deprecations;

@@ -154,6 +154,26 @@ fn bundles() {
     let image = "registry.example.com:5000/alpha/bundle:v1.2.0";
     check(image, "''", &[&format!("{place}: has neither image nor inline manifests")]);
     check(image, "$IMAGE", &[&format!("{place}: image `$IMAGE` is no pull specification")]);
+    for (more, problem) in [
+        ("{type: a.b}", "property of type `a.b` has no value"),
+        ("{type: olm.bundle.object, value: {data: '*'}}", "inline manifest 0 can't be read"),
+        // `a: b: c` is no YAML; `{aa` would be no JSON, but nobody looks.
+        (
+            "{type: olm.bundle.object, value: {data: YTogYjogYw==}}",
+            "inline manifest 0 can't be read",
+        ),
+        ("{type: olm.bundle.object, value: {data: e2Fh}}", ""),
+        (
+            "{type: olm.csv.metadata, value: {annotations: {a: 1}}}",
+            "property of type `olm.csv.metadata` has a bad value: annotations: a: invalid type: \
+             integer `1`, expected a text at line 1 column 21",
+        ),
+        ("{type: olm.constraint, value: {unknown: 1}}", ""),
+    ] {
+        let problem = format!("{place}: {problem}");
+        let expected: &[&str] = if problem.ends_with(": ") { &[] } else { &[&problem] };
+        check(&property, &format!("{property}, {more}"), expected);
+    }
     let lost = "package `alpha`, bundle `alpha.v9`: is in no channel";
     let more = "\n---\nschema: olm.bundle\npackage: alpha\nname: alpha.v9\nimage: r.example.com/a\n\
                 properties: [{type: olm.package, value: {packageName: alpha, version: 9.0.0}}]";

@@ -183,10 +183,11 @@ impl Package {
 // === impl Bundle ===
 
 impl Bundle {
-    fn new(name: String, properties: &[Property]) -> Self {
+    fn new(name: String, properties: &[Arc<Property>]) -> Self {
         let stated = properties.iter().find(|property| property.kind == Property::PACKAGE);
         let (legacy, explicit) = versions(stated.map(|property| &property.value));
-        let is_dependency = |property: &&Property| DEPENDENCIES.contains(&property.kind.as_str());
+        let is_dependency =
+            |property: &&Arc<Property>| DEPENDENCIES.contains(&property.kind.as_str());
         let dependency =
             properties.iter().find(is_dependency).map(|property| property.kind.clone());
         Self { name, legacy, explicit, deprecation: None, dependency }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod codegen;
+mod fuzz;
 mod lint;
 mod shell;
 mod test;
@@ -38,6 +39,14 @@ enum Task {
     },
     /// Build or install the programs that some tests need: kubectl, opm, Chromium, an image registry
     Tools,
+    /// Run every fuzz target for a short while
+    Fuzz {
+        /// How long each of them runs
+        #[arg(long, default_value_t = 30, value_name = "SECONDS")]
+        seconds: u32,
+        /// Only these targets
+        targets: Vec<String>,
+    },
     /// Run the benches and print their numbers
     Bench {
         /// Passed on to the benches
@@ -65,5 +74,6 @@ fn run(task: Task) -> Result<()> {
         Task::Codegen { check: false } => codegen::write(),
         Task::Tools => tools::run(),
         Task::Bench { args } => bench::run(&args),
+        Task::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
     }
 }

@@ -3,6 +3,8 @@
 //! `lantern` takes one hop, `ferry` three, `loom` and `spindle` share a namespace and so an
 //! InstallPlan, `kiln` is the one whose new version fails on some clusters.
 
+mod manifests;
+
 use std::{path::Path, sync::Arc};
 
 use serde_json::{Value, json};
@@ -63,6 +65,7 @@ pub fn fbc() -> String {
             "schema": "olm.channel", "package": package, "name": CHANNEL, "entries": entries,
         }));
         lines.extend(versions.iter().map(|version| bundle(package, version)));
+        lines.extend(manifests::release(package));
     }
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     lines.join("\n")
@@ -77,18 +80,20 @@ fn bundle(package: &str, version: &str) -> Value {
     let kind: String = package.trim_end_matches("-operator").to_owned();
     let kind = kind.chars().take(1).flat_map(char::to_uppercase).chain(kind.chars().skip(1));
     let kind: String = kind.collect();
+    let mut properties = vec![
+        json!({"type": "olm.package", "value": {"packageName": package, "version": version}}),
+        json!({"type": "olm.gvk",
+            "value": {"group": "demo.example.invalid", "version": "v1", "kind": kind}}),
+        json!({"type": "olm.csv.metadata",
+            "value": {"displayName": kind, "minKubeVersion": "1.28.0"}}),
+    ];
+    properties.extend(manifests::objects(package, version, &kind));
     json!({
         "schema": "olm.bundle",
         "package": package,
         "name": csv(package, version),
         "image": format!("registry.example.invalid/{package}@sha256:{}", digest(package, version)),
-        "properties": [
-            {"type": "olm.package", "value": {"packageName": package, "version": version}},
-            {"type": "olm.gvk",
-             "value": {"group": "demo.example.invalid", "version": "v1", "kind": kind}},
-            {"type": "olm.csv.metadata",
-             "value": {"displayName": kind, "minKubeVersion": "1.28.0"}},
-        ],
+        "properties": properties,
     })
 }
 

@@ -22,7 +22,10 @@ use wavelift_core::{
         PreflightFact, Request as Wish, Run, Stage, Wave,
     },
     ids::ClusterName,
+    inventory::{self, Inventory},
+    plan,
 };
+use wavelift_hub::preview;
 use wavelift_runtime::testing::shared_dir;
 
 fn main() {
@@ -31,6 +34,7 @@ fn main() {
     scheduler(10_000);
     scheduler(100_000);
     own_catalog();
+    fleet_preview(5_000, 40);
     if let Some(shared) = shared_dir() {
         real_catalogs(&shared);
     } else {
@@ -109,6 +113,89 @@ fn own_catalog() {
         let fbc = Fbc::parse("own", text.as_bytes(), &limits).expect("valid");
         Catalog::from_fbc(fbc, &limits).expect("valid")
     });
+}
+
+/// The preview of a fleet whose clusters see one of some catalogs: everything that the hub does once
+/// the pieces are there.
+fn fleet_preview(clusters: usize, catalogs: usize) {
+    let catalog = wavelift_demo::own_catalog::own().expect("valid");
+    let package = wavelift_demo::own_catalog::FERRY;
+    let versions = ["2.0.0", "2.1.0", "2.2.0", "2.3.0"];
+    let csv = |version: &str| wavelift_demo::own_catalog::csv(package, version);
+    let steps = versions.windows(2).map(|pair| plan::Step {
+        namespace: "ferry-system".try_into().expect("a label"),
+        moves: vec![plan::Move {
+            package: package.try_into().expect("a name"),
+            from: Some(csv(pair[0]).try_into().expect("a name")),
+            to: csv(pair[1]).try_into().expect("a name"),
+            from_version: Some(pair[0].to_owned()),
+            to_version: pair[1].to_owned(),
+        }],
+    });
+    let plan = plan::Plan { steps: steps.collect() };
+    let inventories: Vec<Inventory> = (0..catalogs).map(|i| inventory(package, i)).collect();
+    let names: Vec<ClusterName> = (0..clusters)
+        .map(|i| ClusterName::try_from(format!("c{i:06}")).expect("a label"))
+        .collect();
+    let documents: Arc<[serde_json::Value]> = catalog.documents(package).into();
+    let question = |group: &preview::Group, way: &preview::Way| {
+        let bundles = way.versions().map(|version| {
+            let name = version.csv.to_string();
+            let manifests = catalog.manifests(package, &name).expect("inline").clone();
+            let manifests = Ok((format!("{}{name}", group.id), Arc::new(manifests)));
+            preview::Bundle { name, version: version.text.clone(), manifests, skipped: vec![] }
+        });
+        let digest = catalog.digest().to_string();
+        let documents = Ok((group.id.clone(), Arc::clone(&documents)));
+        preview::Question::new(
+            package,
+            bundles.collect(),
+            documents,
+            Some((digest, Arc::clone(&catalog))),
+        )
+    };
+    row(&format!("preview {clusters} clusters in {catalogs} groups, nothing kept"), 9, || {
+        let planned = names.iter().enumerate().map(|(index, cluster)| preview::Planned {
+            cluster,
+            plan: &plan,
+            inventory: Some(&inventories[index % catalogs]),
+        });
+        let groups = preview::groups(planned, &|_, _, _| true);
+        assert_eq!(groups.len(), catalogs);
+        let shown = groups.into_iter().map(|group| {
+            let made = group.ways.iter().map(|way| Arc::new(question(&group, way).answer()));
+            let made = Some(made.collect());
+            Arc::new(preview::GroupPreview { group, made })
+        });
+        let fleet = preview::Preview { groups: shown.collect(), ..preview::Preview::default() };
+        preview::report("bench", &fleet, None, preview::Form::Markdown).len()
+    });
+}
+
+/// What a cluster with one package sees; its catalog is one of many.
+fn inventory(package: &str, catalog: usize) -> Inventory {
+    Inventory {
+        namespaces: vec![inventory::NamespaceInventory {
+            namespace: "ferry-system".try_into().expect("a label"),
+            operator_groups: 1,
+            global_catalogs_excluded: false,
+            subscriptions: vec![inventory::Subscription {
+                package: package.to_owned(),
+                source: "own".to_owned(),
+                source_namespace: "marketplace".to_owned(),
+                ..inventory::Subscription::default()
+            }],
+            csvs: vec![],
+        }],
+        catalogs: vec![inventory::CatalogSource {
+            namespace: "marketplace".to_owned(),
+            name: "own".to_owned(),
+            digest: Some(format!("sha256:{catalog:064x}")),
+            contents: Some(format!("sha256:{catalog:064x}")),
+            ..inventory::CatalogSource::default()
+        }],
+        ..Inventory::default()
+    }
 }
 
 fn real_catalogs(shared: &Path) {

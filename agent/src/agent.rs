@@ -261,6 +261,7 @@ impl Agent {
             }
             HubCommand::InventoryRequest { digest } => self.give_inventory(&digest),
             HubCommand::CatalogRequest { digest } => self.give_catalog(digest),
+            HubCommand::PieceRequest { digest } => self.give_piece(digest),
             HubCommand::Assign(assignment) => {
                 self.wishes.take(Wish::Assign(assignment));
                 self.carry_out().await;
@@ -339,6 +340,15 @@ impl Agent {
             self.send(AgentReport::Catalog { digest, content });
         } else {
             warn!(digest, "the hub asks for a catalog that is not here any more");
+        }
+    }
+
+    fn give_piece(&self, digest: String) {
+        if let Some(content) = self.current.piece(&digest) {
+            self.send(AgentReport::Piece { digest, content: Bytes::from(content) });
+        } else {
+            let reason = "no catalog of this cluster holds it any more".to_owned();
+            self.send(AgentReport::PieceMissing { digest, reason });
         }
     }
 

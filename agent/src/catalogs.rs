@@ -99,6 +99,8 @@ fn load(key: &CatalogKey, path: &Path) -> Result<Arc<Catalog>, Error> {
     let limits = Limits::default();
     let fbc = Fbc::read(path, &limits).map_err(|error| unreadable(&error))?;
     let catalog = Catalog::from_fbc(fbc, &limits).map_err(|error| unreadable(&error))?;
+    // Made here, beside the agent's loop: a large catalog takes its time.
+    catalog.contents();
     Ok(Arc::new(catalog))
 }
 

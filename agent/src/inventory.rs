@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
 
 use futures::future::join_all;
 use kube::{Api, Client};
-use wavelift_catalog::{Catalog, engine::CatalogKey};
+use wavelift_catalog::{Catalog, Digest, engine::CatalogKey};
 use wavelift_core::{
     ids::Namespace,
     inventory::{self, Inventory, NamespaceInventory},
@@ -109,6 +109,15 @@ impl Current {
     pub fn by_digest(&self, digest: &str) -> Option<Arc<Catalog>> {
         let mut known = self.contents.values().filter_map(|content| content.as_ref().ok());
         known.find(|catalog| catalog.digest().as_str() == digest).cloned()
+    }
+
+    /// A piece of what the catalogs hold beside their graphs.
+    pub fn piece(&self, digest: &str) -> Option<Vec<u8>> {
+        let digest = Digest::try_from(digest).ok()?;
+        self.contents
+            .values()
+            .filter_map(|content| content.as_ref().ok())
+            .find_map(|catalog| catalog.piece(&digest))
     }
 }
 
@@ -220,13 +229,16 @@ fn catalog_source(
         name: objects::name(from).to_owned(),
         namespace: objects::namespace(from).to_owned(),
     };
-    let digest = match contents.get(&key) {
-        Some(Ok(catalog)) => Some(catalog.digest().as_str().to_owned()),
+    let (digest, held) = match contents.get(&key) {
+        Some(Ok(catalog)) => {
+            let held = catalog.contents_digest();
+            (Some(catalog.digest().to_string()), Some(held.to_string()))
+        }
         Some(Err(error)) => {
             unread.push(error.to_string());
-            None
+            (None, None)
         }
-        None => None,
+        None => (None, None),
     };
     inventory::CatalogSource {
         namespace: key.namespace,
@@ -234,6 +246,7 @@ fn catalog_source(
         priority: from.spec.priority,
         connection_state: from.connection().map(str::to_owned),
         digest,
+        contents: held,
     }
 }
 

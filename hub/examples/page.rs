@@ -21,6 +21,8 @@ use wavelift_runtime::Clock;
 
 #[path = "../src/http/sample.rs"]
 mod sample;
+#[path = "../src/http/sample_changes.rs"]
+mod sample_changes;
 
 #[derive(Debug)]
 struct Nobody;
@@ -48,7 +50,13 @@ fn fleet(percent: i32) -> Fleet {
                 step.percent = percent;
             }
         }
-        let upgrade = Upgrade { view, clusters: clusters.into_iter().map(Arc::new).collect() };
+        let preview = if view.row.name == "logging-6-2" {
+            Arc::new(sample_changes::changes(&clusters))
+        } else {
+            Arc::default()
+        };
+        let clusters = clusters.into_iter().map(Arc::new).collect();
+        let upgrade = Upgrade { view, clusters, preview };
         fleet.upgrades.insert(upgrade.key(), Arc::new(upgrade));
     }
     "example".clone_into(&mut fleet.leader.identity);

@@ -15,6 +15,7 @@ mod objects;
 mod observe;
 mod orphans;
 mod part;
+mod preview;
 mod report;
 mod select;
 mod shown;
@@ -51,6 +52,7 @@ use crate::{
     events::Events,
     link::{HubCommand, LeaderState, LinkEvent, Registry, SendError},
     metrics::Metrics,
+    preview::{Pieces, Previews, Room as PieceRoom},
     view::Board,
 };
 
@@ -135,11 +137,14 @@ pub(crate) struct Driver<C> {
     clusters: Clusters,
     catalogs: Catalogs,
     planning: Planning,
+    pieces: Pieces,
+    previews: Previews,
     objects: Objects,
     memory: Memory,
     tasks: JoinSet<Done>,
     writing: Arc<Semaphore>,
     plans_open: usize,
+    previews_open: usize,
     requests: u64,
     /// A campaign carries a higher term: whatever the claim says, another hub leads.
     is_deposed: bool,
@@ -195,11 +200,14 @@ impl<C: Commands> Driver<C> {
             clusters: Clusters::new(admissions, context.clock.now()),
             catalogs: Catalogs::new(Room::default()),
             planning: Planning::default(),
+            pieces: Pieces::new(PieceRoom::default()),
+            previews: Previews::default(),
             objects: Objects::default(),
             memory: Memory::default(),
             tasks: JoinSet::new(),
             writing: Arc::new(Semaphore::new(context.settings.writes_max.max(1))),
             plans_open: 0,
+            previews_open: 0,
             requests: 0,
             is_deposed: false,
             is_sweep: false,
@@ -284,6 +292,7 @@ impl<C: Commands> Driver<C> {
         self.is_shown = true;
         let timer = self.context.metrics.pass_seconds.start_timer();
         self.drop_gone();
+        self.pieces.recount();
         let uids: Vec<Uid> = self
             .objects
             .fleets
@@ -298,6 +307,7 @@ impl<C: Commands> Driver<C> {
         }
         self.orphans();
         self.make_plans();
+        self.make_previews();
         self.waited(now, on_clock);
         timer.observe_duration();
     }

@@ -13,12 +13,15 @@ mod guard;
 mod live;
 mod openapi;
 mod params;
+mod previews;
 mod problem;
 mod routes;
 mod upgrades;
 
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod sample_changes;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,9 @@
 //! Of several replicas one leads. The leader alone takes agents' sessions ([`link`]), runs
 //! campaigns ([`campaign`]) and answers people ([`http`], from the snapshot in [`view`]).
 
+#[cfg(test)]
+extern crate self as wavelift_hub;
+
 mod bootstrap;
 pub mod campaign;
 mod cluster;
@@ -12,6 +15,7 @@ pub mod http;
 mod leader;
 pub mod link;
 mod metrics;
+pub mod preview;
 mod start;
 pub mod view;
 mod watches;

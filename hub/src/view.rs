@@ -17,6 +17,8 @@ use wavelift_api::live::{
 
 pub use board::Board;
 
+use crate::preview::Preview;
+
 /// Everything that is shown, as of one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fleet {
@@ -37,6 +39,8 @@ pub struct Upgrade {
     pub view: UpgradeView,
     /// Its clusters by wave, then in the order in which they start.
     pub clusters: Vec<Arc<ClusterView>>,
+    /// What its plans change.
+    pub preview: Arc<Preview>,
 }
 
 // === impl Fleet ===

@@ -94,6 +94,15 @@ pub(super) fn catalog_part(part: Part) -> wire::AgentMessage {
     to_hub(ToHub::CatalogPart(wire::CatalogPart { digest, index, count, bytes }))
 }
 
+pub(super) fn piece_part(part: Part) -> wire::AgentMessage {
+    let Part { digest, index, count, bytes } = part;
+    to_hub(ToHub::PiecePart(wire::PiecePart { digest, index, count, bytes }))
+}
+
+pub(super) fn piece_missing(digest: String, reason: String) -> wire::AgentMessage {
+    to_hub(ToHub::PieceMissing(wire::PieceMissing { digest, reason }))
+}
+
 pub(super) fn progress(progress: Progress) -> wire::AgentMessage {
     to_hub(ToHub::Progress(wire::Progress {
         fence: Some(fence_out(progress.fence)),
@@ -127,6 +136,8 @@ pub(super) fn kind(report: &AgentReport) -> &'static str {
         AgentReport::InventoryDigest(_) => "inventory_digest",
         AgentReport::Inventory { .. } => "inventory",
         AgentReport::Catalog { .. } => "catalog",
+        AgentReport::Piece { .. } => "piece",
+        AgentReport::PieceMissing { .. } => "piece_missing",
         AgentReport::Progress(_) => "progress",
         AgentReport::CheckReport(_) => "check_report",
         AgentReport::QueryAnswer { .. } => "query_answer",
@@ -187,6 +198,9 @@ pub(super) fn incoming(message: wire::HubMessage) -> Outcome<Incoming> {
         }
         FromHub::CatalogRequest(wire::CatalogRequest { digest }) => {
             Incoming::Command(HubCommand::CatalogRequest { digest })
+        }
+        FromHub::PieceRequest(wire::PieceRequest { digest }) => {
+            Incoming::Command(HubCommand::PieceRequest { digest })
         }
         FromHub::Assignment(assignment) => led(assignment.term, |term| {
             Ok(HubCommand::Assign(Assignment {

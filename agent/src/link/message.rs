@@ -28,6 +28,20 @@ pub enum AgentReport {
         /// The content.
         content: Bytes,
     },
+    /// The content of a piece of a catalog that was asked for; the link cuts it into parts.
+    Piece {
+        /// The digest that was asked for.
+        digest: String,
+        /// The content.
+        content: Bytes,
+    },
+    /// A piece of a catalog that was asked for and is not here.
+    PieceMissing {
+        /// The digest that was asked for.
+        digest: String,
+        /// Why, for people; at most 1024 characters.
+        reason: String,
+    },
     /// How far a running upgrade is.
     Progress(Progress),
     /// The answer to a check request. If the link breaks just then, the hub asks again.
@@ -114,6 +128,11 @@ pub enum HubCommand {
     },
     /// Send the content of a catalog.
     CatalogRequest {
+        /// Its digest.
+        digest: String,
+    },
+    /// Send a piece of a catalog: what it holds beside its graph.
+    PieceRequest {
         /// Its digest.
         digest: String,
     },

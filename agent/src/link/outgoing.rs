@@ -105,7 +105,9 @@ impl Outgoing {
         let report = self.front.take()?;
         let kind = convert::kind(&report);
         let message = match report {
-            AgentReport::Inventory { .. } | AgentReport::Catalog { .. }
+            AgentReport::Inventory { .. }
+            | AgentReport::Catalog { .. }
+            | AgentReport::Piece { .. }
                 if self.upload.is_some() =>
             {
                 // It waits for its turn, and what is behind it waits too.
@@ -120,6 +122,11 @@ impl Outgoing {
                 self.upload = Some(Upload::new(convert::catalog_part, digest, content));
                 return None;
             }
+            AgentReport::Piece { digest, content } => {
+                self.upload = Some(Upload::new(convert::piece_part, digest, content));
+                return None;
+            }
+            AgentReport::PieceMissing { digest, reason } => convert::piece_missing(digest, reason),
             AgentReport::InventoryDigest(digest) => convert::inventory_digest(digest),
             AgentReport::Progress(progress) => convert::progress(progress),
             AgentReport::CheckReport(report) => convert::check_report(report),

@@ -373,6 +373,12 @@ pub struct FleetUpgradeStatus {
     #[schemars(length(max = 50))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub preview: Vec<PreviewPath>,
+    /// What the plans change, for the groups of clusters that are largest; all of it is in the hub's
+    /// API. A group whose changes are still being found out is not listed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["group"]))]
+    pub changes: Vec<GroupChanges>,
     /// Preflight checks by outcome.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
@@ -472,6 +478,44 @@ pub struct PreviewPath {
     /// `via 6.1.4`, `already at target`, or why there is no path.
     #[schemars(length(max = 512))]
     pub note: String,
+}
+
+/// What the plans of clusters change that see the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupChanges {
+    /// Names the group, as in the hub's API.
+    #[schemars(length(max = 16))]
+    pub group: String,
+    /// How many clusters.
+    #[schemars(range(min = 0))]
+    pub clusters: i32,
+    /// What moves, e.g. `loki-operator 6.1.4 -> 6.2.3; cluster-logging 6.1.4 -> 6.2.3`.
+    #[schemars(length(max = 512))]
+    pub ways: String,
+    /// Permissions gained.
+    #[schemars(range(min = 0))]
+    pub permissions_gained: i32,
+    /// How many of those deserve a look.
+    #[schemars(range(min = 0))]
+    pub dangerous_permissions: i32,
+    /// The gravest of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 5), inner(length(max = 256)))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub dangerous: Vec<String>,
+    /// CRDs that OLM will refuse.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 5), inner(length(max = 256)))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub crds_refused: Vec<String>,
+    /// Manual steps that the authors ask for.
+    #[schemars(range(min = 0))]
+    pub manual_steps: i32,
+    /// What could not be looked at: bundles without manifests, packages without documents. Nothing
+    /// is said of these.
+    #[schemars(range(min = 0))]
+    pub missing: i32,
 }
 
 /// How many clusters have which outcome of a check.

@@ -5,6 +5,7 @@
 
 mod cluster;
 mod list;
+mod preview;
 mod problem;
 mod upgrade;
 
@@ -17,6 +18,11 @@ pub use self::{
         AgentList, AgentStateName, AgentView, ClusterDetail, ClusterList, ClustersChanged, Facets,
         Hello, LeaderView, LiveAnswer, OutcomeCount, UpgradeDetail, UpgradeKey, UpgradeList,
         WaveCount,
+    },
+    preview::{
+        BlockerKind, BlockerList, BlockerView, CatalogView, DifferenceKind, DifferenceView,
+        ImportanceName, OperatorPreview, PreviewCounts, PreviewDetail, PreviewGroup, PreviewList,
+        PreviewState, SectionView, WayView,
     },
     problem::Problem,
     upgrade::{BudgetView, PhaseName, UpgradeRow, UpgradeView, WaveStateName, WaveView},

@@ -35,7 +35,7 @@ pub struct Catalog {
     details: BTreeMap<String, BTreeMap<String, Details>>,
     /// By package.
     documents: BTreeMap<String, Documents>,
-    contents: OnceLock<Contents>,
+    contents: OnceLock<(Contents, Digest)>,
 }
 
 /// The documents of schemas that are not OLM's own, of one package: as text and as values.
@@ -198,7 +198,20 @@ impl Catalog {
 
     /// The table of what the catalog holds beside its graph; made when it is first asked for.
     pub fn contents(&self) -> &Contents {
-        self.contents.get_or_init(|| Contents::of(self))
+        &self.named_contents().0
+    }
+
+    /// The digest of that table.
+    pub fn contents_digest(&self) -> &Digest {
+        &self.named_contents().1
+    }
+
+    fn named_contents(&self) -> &(Contents, Digest) {
+        self.contents.get_or_init(|| {
+            let contents = Contents::of(self);
+            let digest = contents.digest();
+            (contents, digest)
+        })
     }
 
     /// When each minor version of a package is supported, and on which platforms; nothing where its

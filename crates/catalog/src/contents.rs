@@ -119,7 +119,7 @@ impl Catalog {
                 return self.manifests(package, bundle).map(manifests_bytes);
             }
         }
-        (contents.digest() == *name).then(|| contents.to_bytes())
+        (self.contents_digest() == name).then(|| contents.to_bytes())
     }
 }
 

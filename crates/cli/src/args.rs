@@ -70,6 +70,10 @@ pub enum Form {
     Wide,
     /// Only names
     Name,
+    /// A document for tickets (preview)
+    Markdown,
+    /// A document that stands for itself, to attach to a change request (preview)
+    Html,
 }
 
 /// What to do.
@@ -165,6 +169,15 @@ pub struct PreviewArgs {
     /// File with a FleetUpgrade, which is made or changed first (- for standard input)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) filename: Option<PathBuf>,
+    /// One group of clusters that see the same, whole: its number in the list, or its id
+    #[arg(long, value_name = "GROUP", conflicts_with = "cluster")]
+    pub(crate) group: Option<String>,
+    /// The group of this cluster, whole
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// Write the answer to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     /// Seconds to wait for the answer before exit code 6
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     pub(crate) timeout: u64,

@@ -4,6 +4,7 @@ mod campaign;
 mod completion;
 mod control;
 mod demo;
+mod preview;
 mod status;
 
 use std::{future::Future, time::Duration};
@@ -49,7 +50,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
     let live = live::connect(&args.access, &kubernetes)?;
     let context = Context { kubernetes, live, printer };
     match command {
-        Command::Preview(what) => campaign::preview(&context, &what).await,
+        Command::Preview(what) => preview::preview(&context, &what).await,
         Command::Preflight(what) => campaign::preflight(&context, &what).await,
         Command::Launch(what) => campaign::launch(&context, &what).await,
         Command::Status(what) => status::status(&context, &what).await,

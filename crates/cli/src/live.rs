@@ -7,7 +7,9 @@ mod http;
 mod objects;
 
 use futures::future::BoxFuture;
-use wavelift_api::live::{ClusterDetail, ClusterList, UpgradeDetail, UpgradeList};
+use wavelift_api::live::{
+    ClusterDetail, ClusterList, PreviewDetail, PreviewList, UpgradeDetail, UpgradeList,
+};
 
 use crate::{args::AccessArgs, kubernetes::Kubernetes};
 
@@ -33,6 +35,49 @@ pub(crate) trait Live: Send + Sync {
         name: &str,
         cluster: &str,
     ) -> BoxFuture<'_, anyhow::Result<ClusterDetail>>;
+    /// What its plans change: all groups.
+    fn preview(&self, _: &str, _: &str) -> BoxFuture<'_, anyhow::Result<PreviewList>> {
+        only_the_hub()
+    }
+    /// The id of the group that a cluster is in.
+    fn preview_group_of(
+        &self,
+        _: &str,
+        _: &str,
+        _cluster: &str,
+    ) -> BoxFuture<'_, anyhow::Result<String>> {
+        only_the_hub()
+    }
+    /// One group, whole.
+    fn preview_group(
+        &self,
+        _: &str,
+        _: &str,
+        _id: &str,
+    ) -> BoxFuture<'_, anyhow::Result<PreviewDetail>> {
+        only_the_hub()
+    }
+    /// All groups, or one, as a document.
+    fn preview_document(
+        &self,
+        _: (&str, &str),
+        _group: Option<&str>,
+        _form: Document,
+    ) -> BoxFuture<'_, anyhow::Result<String>> {
+        only_the_hub()
+    }
+}
+
+fn only_the_hub<T: Send + 'static>() -> BoxFuture<'static, anyhow::Result<T>> {
+    let error = anyhow::anyhow!("only the hub knows every change: give --url (WAVELIFT_URL)");
+    Box::pin(std::future::ready(Err(error)))
+}
+
+/// The form of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Document {
+    Html,
+    Markdown,
 }
 
 /// Which clusters, in which order.

@@ -103,6 +103,9 @@ impl Printer {
                 self.text(&serde_saphyr::to_string(answer).context("cannot write YAML")?);
             }
             Some(Form::Name) => self.text(&names(answer).join("\n")),
+            Some(Form::Markdown | Form::Html) => {
+                anyhow::bail!("only a preview can be a document: leave out -o, or use json or yaml")
+            }
             Some(Form::Wide) | None => return Ok(false),
         }
         Ok(true)

@@ -10,6 +10,7 @@ macro_rules! out {
 
 mod campaign;
 mod cluster;
+mod preview;
 mod table;
 mod words;
 
@@ -19,4 +20,5 @@ mod tests;
 pub(crate) use self::{
     campaign::{Verdict, launch, line, list, preflight, preview, status},
     cluster::{cluster, clusters},
+    preview::{changes, group, groups},
 };

@@ -31,7 +31,10 @@ use super::{
     validate::{self, Spec},
     writes::Verb,
 };
-use crate::link::{ControlAction, UpgradeKey};
+use crate::{
+    link::{ControlAction, UpgradeKey},
+    preview::Preview,
+};
 
 /// Preflight results of one part that are written: the first, and when a hold begins or ends.
 const PREFLIGHTS_MAX: u32 = 3;
@@ -46,6 +49,8 @@ pub(super) struct Pass {
     pub(super) facts: Facts,
     pub(super) decisions: Decisions,
     pub(super) now: Timestamp,
+    /// What the plans change.
+    pub(super) preview: Arc<Preview>,
 }
 
 impl<C: Commands> Driver<C> {
@@ -88,7 +93,8 @@ impl<C: Commands> Driver<C> {
         let limits = &self.context.settings.limits;
         let decisions = decide(&facts.campaign, &facts.clusters, limits, now);
         let decisions = settled_last(decisions, |name| self.is_lost(&observed, name));
-        let pass = Pass { subject, spec, observed, word, facts, decisions, now };
+        let preview = self.preview(&observed, &facts);
+        let pass = Pass { subject, spec, observed, word, facts, decisions, now, preview };
         if pass.subject.is_over() {
             self.listen(&pass);
         } else if self.is_adopted(&pass.subject) {

@@ -73,6 +73,7 @@ impl<C: Commands> Driver<C> {
         match event {
             LinkEvent::Connected { cluster, session, hello } => {
                 self.catalogs.left(&cluster);
+                self.pieces.left(&cluster);
                 self.clusters.connected(&cluster, session, hello, now);
                 self.is_dirty = true;
             }
@@ -80,6 +81,7 @@ impl<C: Commands> Driver<C> {
                 if self.clusters.disconnected(&cluster, session, now) {
                     debug!(%cluster, reason = reason.kind(), "agent gone");
                     self.catalogs.left(&cluster);
+                    self.pieces.left(&cluster);
                     self.want_catalogs();
                     self.is_dirty = true;
                 }
@@ -101,6 +103,10 @@ impl<C: Commands> Driver<C> {
             LinkEvent::UploadDropped { cluster, content, digest, reason } => {
                 info!(%cluster, ?content, ?reason, "an upload did not come whole");
                 self.upload_failed(&cluster, content, &digest);
+            }
+            LinkEvent::PieceMissing { cluster, digest, reason } => {
+                self.heard(&cluster, now);
+                self.piece_failed(&cluster, &digest, &reason);
             }
             LinkEvent::Status { cluster, status } => {
                 self.heard(&cluster, now);
@@ -131,16 +137,21 @@ impl<C: Commands> Driver<C> {
 
     /// Reads an upload beside the driver: it may be large.
     fn uploaded(&mut self, cluster: ClusterName, content: Content, digest: String, bytes: Bytes) {
-        self.tasks.spawn_blocking(move || match content {
+        match content {
             Content::Inventory => {
-                let read = read_inventory(&bytes, &digest);
-                Done::Inventory { cluster, digest, read }
+                self.tasks.spawn_blocking(move || {
+                    let read = read_inventory(&bytes, &digest);
+                    Done::Inventory { cluster, digest, read }
+                });
             }
             Content::Catalog => {
-                let read = read_catalog(&bytes, &digest).map(Box::new);
-                Done::Catalog { cluster, digest, bytes: bytes.len(), read }
+                self.tasks.spawn_blocking(move || {
+                    let read = read_catalog(&bytes, &digest).map(Box::new);
+                    Done::Catalog { cluster, digest, bytes: bytes.len(), read }
+                });
             }
-        });
+            Content::Piece => self.piece_uploaded(cluster, &digest, bytes),
+        }
     }
 
     fn upload_failed(&mut self, cluster: &ClusterName, content: Content, digest: &str) {
@@ -150,6 +161,7 @@ impl<C: Commands> Driver<C> {
                 self.catalogs.failed(cluster, digest);
                 self.want_catalogs();
             }
+            Content::Piece => self.piece_failed(cluster, digest, "it did not come whole"),
         }
     }
 

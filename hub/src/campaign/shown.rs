@@ -135,12 +135,13 @@ impl<C: Commands> Driver<C> {
                     in_flight: 0,
                 },
                 preview: vec![],
+                changes: vec![],
                 preflight: vec![],
                 insights: vec![],
                 history: shown.status.history.clone(),
                 conditions: shown.status.conditions.clone(),
             };
-            return Upgrade { view, clusters: vec![] };
+            return Upgrade { view, clusters: vec![], preview: Arc::default() };
         };
         let mut clusters = vec![];
         for wave in &pass.observed.waves {
@@ -161,12 +162,13 @@ impl<C: Commands> Driver<C> {
             waves: waves(pass),
             budget: budget(pass),
             preview: status.preview.clone(),
+            changes: status.changes.clone(),
             preflight: status.preflight.clone(),
             insights: status.insights.clone(),
             history: status.history.clone(),
             conditions: status.conditions.clone(),
         };
-        Upgrade { view, clusters }
+        Upgrade { view, clusters, preview: Arc::clone(&pass.preview) }
     }
 }
 

@@ -4,4 +4,5 @@ mod campaigns;
 mod fences;
 mod harness;
 mod leaders;
+mod previews;
 mod steering;

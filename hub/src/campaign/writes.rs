@@ -14,7 +14,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 use wavelift_api::{ClusterUpgrade, FleetUpgrade, labels};
-use wavelift_catalog::{Catalog, graph, planner::Planned};
+use wavelift_catalog::{Catalog, contents, graph, planner::Planned};
 use wavelift_core::{
     ids::{ClusterName, Uid},
     inventory::Inventory,
@@ -30,7 +30,12 @@ use super::{
     intake::{InventoryError, read_part, slim},
     memory::Attempt,
 };
-use crate::{cluster::Question, link::UpgradeKey, metrics::Metrics};
+use crate::{
+    cluster::Question,
+    link::UpgradeKey,
+    metrics::Metrics,
+    preview::{Made, Piece, PieceKey},
+};
 
 const MANAGER: FieldManager = FieldManager(labels::MANAGER_HUB);
 
@@ -56,6 +61,15 @@ pub(super) enum Done {
         digest: String,
         bytes: usize,
         read: Result<Box<Catalog>, graph::Error>,
+    },
+    Piece {
+        cluster: ClusterName,
+        key: PieceKey,
+        bytes: usize,
+        read: Result<Box<Piece>, contents::Error>,
+    },
+    Preview {
+        made: Box<Made>,
     },
     Plan {
         question: Box<Question>,
@@ -280,11 +294,21 @@ impl<C: Commands> Driver<C> {
                 self.planning.answered(*question, planned);
                 self.make_plans();
             }
+            Ok(Done::Piece { cluster, key, bytes, read }) => {
+                self.pieced(&cluster, &key, bytes, read);
+            }
+            Ok(Done::Preview { made }) => {
+                self.previews_open = self.previews_open.saturating_sub(1);
+                self.previews.answered(*made);
+                self.make_previews();
+            }
             // Only a panic ends a task like this; what it was about is asked for again.
             Err(error) => {
                 warn!(%error, "a task of the driver broke");
                 self.plans_open = 0;
                 self.planning.failed();
+                self.previews_open = 0;
+                self.previews.failed();
                 for track in self.memory.tracks.values_mut() {
                     track.write.refreshed();
                 }

@@ -55,6 +55,7 @@ pub(super) const ASSETS: &[Asset] = &[
     script!("campaign.js"),
     script!("clusters.js"),
     script!("cluster.js"),
+    script!("preview.js"),
     script!("keys.js"),
 ];
 

@@ -114,6 +114,14 @@ fn answer(answer: Answer, schemas: &mut SchemaGenerator) -> Value {
             "description": "The answer.",
             "content": {"application/json": {"schema": schema(schemas)}},
         }),
+        Answer::Report(schema) => json!({
+            "description": "The answer; with `format`, a document.",
+            "content": {
+                "application/json": {"schema": schema(schemas)},
+                "text/html": {"schema": {"type": "string"}},
+                "text/markdown": {"schema": {"type": "string"}},
+            },
+        }),
         Answer::Document => json!({
             "description": "The document.",
             "content": {"application/json": {"schema": {"type": "object"}}},

@@ -4,10 +4,11 @@
 use axum::routing::{MethodRouter, get};
 use schemars::{Schema, SchemaGenerator};
 use wavelift_api::live::{
-    AgentList, ClusterDetail, ClusterList, LiveAnswer, UpgradeDetail, UpgradeList,
+    AgentList, BlockerList, ClusterDetail, ClusterList, LiveAnswer, PreviewDetail, PreviewList,
+    UpgradeDetail, UpgradeList,
 };
 
-use super::{Context, agents, clusters, events, live, openapi, params::Param, upgrades};
+use super::{Context, agents, clusters, events, live, openapi, params::Param, previews, upgrades};
 
 /// One path.
 pub(super) struct Route {
@@ -25,6 +26,8 @@ pub(super) struct Route {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Answer {
     Json(fn(&mut SchemaGenerator) -> Schema),
+    /// JSON, or a document for people where that is asked for.
+    Report(fn(&mut SchemaGenerator) -> Schema),
     Events,
     Document,
 }
@@ -45,6 +48,7 @@ const AGENT_TIMEOUT: Trouble = Trouble { status: "504", codes: "agent-timeout" }
 /// All of them.
 pub(super) fn all() -> Vec<Route> {
     let mut routes = campaigns();
+    routes.extend(changes());
     routes.extend(others());
     routes
 }
@@ -95,6 +99,39 @@ fn campaigns() -> Vec<Route> {
             params: &[],
             answer: Answer::Json(SchemaGenerator::subschema_for::<LiveAnswer>),
             problems: &[BAD_REQUEST, NOT_FOUND, AGENT_ERROR, AGENT_TIMEOUT],
+        },
+    ]
+}
+
+/// What the plans of a campaign change.
+fn changes() -> Vec<Route> {
+    vec![
+        Route {
+            path: "/api/v1/fleetupgrades/{namespace}/{name}/preview",
+            handler: get(previews::list),
+            id: "getPreview",
+            summary: "What the plans of a campaign change, by groups of clusters that see the same",
+            params: previews::LIST,
+            answer: Answer::Report(SchemaGenerator::subschema_for::<PreviewList>),
+            problems: &[BAD_REQUEST, NOT_FOUND],
+        },
+        Route {
+            path: "/api/v1/fleetupgrades/{namespace}/{name}/preview/blockers",
+            handler: get(previews::blockers),
+            id: "listBlockers",
+            summary: "What stands in the way of which cluster",
+            params: previews::BLOCKERS,
+            answer: Answer::Json(SchemaGenerator::subschema_for::<BlockerList>),
+            problems: &[BAD_REQUEST, NOT_FOUND],
+        },
+        Route {
+            path: "/api/v1/fleetupgrades/{namespace}/{name}/preview/{group}",
+            handler: get(previews::one),
+            id: "getPreviewGroup",
+            summary: "All that changes on the clusters of one group",
+            params: previews::ONE,
+            answer: Answer::Report(SchemaGenerator::subschema_for::<PreviewDetail>),
+            problems: &[BAD_REQUEST, NOT_FOUND],
         },
     ]
 }

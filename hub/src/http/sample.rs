@@ -436,6 +436,7 @@ fn view(name: &str, namespace: &str, phase: PhaseName, clusters: &[ClusterView])
             in_flight: 4,
         },
         preview: preview(),
+        changes: vec![],
         preflight: preflight(),
         insights: vec![],
         history: history(),

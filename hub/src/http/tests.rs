@@ -4,6 +4,7 @@ mod assets;
 mod events;
 mod lists;
 mod live;
+mod previews;
 mod schema;
 
 use std::{sync::Arc, time::Duration};
@@ -24,7 +25,7 @@ use tower::ServiceExt as _;
 use wavelift_core::{fence::Term, ids::ClusterName};
 use wavelift_runtime::Clock;
 
-use super::{AppState, LiveQuery, Settings, router, sample};
+use super::{AppState, LiveQuery, Settings, router, sample, sample_changes};
 use crate::{
     link::{LeaderState, Query, QueryError},
     view::{Board, Fleet, Upgrade},
@@ -86,7 +87,13 @@ fn fleet() -> Fleet {
         fleet.agents.insert(agent.cluster.clone(), Arc::new(agent));
     }
     for (view, clusters) in sample::campaigns() {
-        let upgrade = Upgrade { view, clusters: clusters.into_iter().map(Arc::new).collect() };
+        let preview = if view.row.name == "logging-6-2" {
+            Arc::new(sample_changes::changes(&clusters))
+        } else {
+            Arc::default()
+        };
+        let clusters = clusters.into_iter().map(Arc::new).collect();
+        let upgrade = Upgrade { view, clusters, preview };
         fleet.upgrades.insert(upgrade.key(), Arc::new(upgrade));
     }
     fleet

@@ -18,6 +18,11 @@ pub enum HubCommand {
         /// Its digest.
         digest: String,
     },
+    /// Asks for a piece of a catalog: what it holds beside its graph.
+    RequestPiece {
+        /// Its digest.
+        digest: String,
+    },
     /// Gives the cluster a ClusterUpgrade to carry out.
     Assign(Assignment),
     /// Steers a ClusterUpgrade that was assigned.

@@ -38,6 +38,10 @@ pub(super) enum Incoming {
     Heartbeat,
     InventoryDigest(String),
     Part(Content, Part),
+    PieceMissing {
+        digest: String,
+        reason: String,
+    },
     Status(StatusReport),
     Progress(Progress),
     CheckReport(CheckReport),
@@ -92,6 +96,13 @@ pub(super) fn incoming(message: wire::AgentMessage) -> Outcome<Incoming> {
         FromAgent::CatalogPart(wire::CatalogPart { digest, index, count, bytes }) => {
             Incoming::Part(Content::Catalog, part(digest, index, count, bytes)?)
         }
+        FromAgent::PiecePart(wire::PiecePart { digest, index, count, bytes }) => {
+            Incoming::Part(Content::Piece, part(digest, index, count, bytes)?)
+        }
+        FromAgent::PieceMissing(wire::PieceMissing { digest: text, reason }) => {
+            let reason = reason.chars().take(ERROR_TEXT_MAX).collect();
+            Incoming::PieceMissing { digest: digest(text)?, reason }
+        }
         FromAgent::Status(status) => Incoming::Status(status_report(status)?),
         FromAgent::Progress(found) => Incoming::Progress(progress(found)?),
         FromAgent::CheckReport(report) => Incoming::CheckReport(CheckReport {
@@ -118,6 +129,8 @@ impl Incoming {
             Self::InventoryDigest(_) => "inventory_digest",
             Self::Part(Content::Inventory, _) => "inventory_part",
             Self::Part(Content::Catalog, _) => "catalog_part",
+            Self::Part(Content::Piece, _) => "piece_part",
+            Self::PieceMissing { .. } => "piece_missing",
             Self::Status(_) => "status",
             Self::Progress(_) => "progress",
             Self::CheckReport(_) => "check_report",
@@ -247,6 +260,7 @@ pub(super) fn command(term: Term, command: HubCommand) -> wire::HubMessage {
         HubCommand::RequestCatalog { digest } => {
             ToAgent::CatalogRequest(wire::CatalogRequest { digest })
         }
+        HubCommand::RequestPiece { digest } => ToAgent::PieceRequest(wire::PieceRequest { digest }),
         HubCommand::Assign(assignment) => ToAgent::Assignment(wire::Assignment {
             fence: Some(fence_out(assignment.fence)),
             term,

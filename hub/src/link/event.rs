@@ -67,6 +67,15 @@ pub enum LinkEvent {
         /// Why it was dropped.
         reason: UploadDropped,
     },
+    /// A piece of a catalog that was asked for and is not there.
+    PieceMissing {
+        /// The cluster.
+        cluster: ClusterName,
+        /// What was asked for.
+        digest: String,
+        /// Why, for people.
+        reason: String,
+    },
     /// The state of a ClusterUpgrade at a transition; to be acknowledged once durable.
     Status {
         /// The cluster.
@@ -171,6 +180,8 @@ pub enum Content {
     Inventory,
     /// A catalog's canonical content.
     Catalog,
+    /// A piece of what a catalog holds beside its graph.
+    Piece,
 }
 
 /// Why an upload did not come whole.

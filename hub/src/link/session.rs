@@ -51,6 +51,7 @@ struct Running {
     bucket: Bucket,
     inventory: Assembly,
     catalog: Assembly,
+    piece: Assembly,
     /// When the session ends for want of signs of life, or of leaving when asked to.
     deadline: Instant,
     /// Why the hub asked the agent to leave.
@@ -87,13 +88,16 @@ impl<A: Send + Sync + 'static> Session<A> {
             bucket: Bucket::new(limits.messages_burst, limits.messages_per_second, now),
             inventory: Assembly::new(self.shared.uploads.clone(), limits.inventory_bytes_max),
             catalog: Assembly::new(self.shared.uploads.clone(), limits.catalog_bytes_max),
+            piece: Assembly::new(self.shared.uploads.clone(), limits.piece_bytes_max),
             deadline: now + silence,
             leaving: None,
         };
         let ended = self.listen(&mut running, silence).await;
-        for (content, assembly) in
-            [(Content::Inventory, &mut running.inventory), (Content::Catalog, &mut running.catalog)]
-        {
+        for (content, assembly) in [
+            (Content::Inventory, &mut running.inventory),
+            (Content::Catalog, &mut running.catalog),
+            (Content::Piece, &mut running.piece),
+        ] {
             if let Some(digest) = assembly.give_up() {
                 // If nobody listens any more, nobody misses the upload.
                 drop(self.dropped(content, digest, UploadDropped::Incomplete).await);
@@ -164,6 +168,9 @@ impl<A: Send + Sync + 'static> Session<A> {
             }
             Incoming::InventoryDigest(digest) => LinkEvent::InventoryDigest { cluster, digest },
             Incoming::Part(content, part) => return self.assemble(running, content, part).await,
+            Incoming::PieceMissing { digest, reason } => {
+                LinkEvent::PieceMissing { cluster, digest, reason }
+            }
             Incoming::Status(status) => LinkEvent::Status { cluster, status },
             Incoming::Progress(progress) => LinkEvent::Progress { cluster, progress },
             Incoming::CheckReport(report) => LinkEvent::CheckReport { cluster, report },
@@ -185,6 +192,7 @@ impl<A: Send + Sync + 'static> Session<A> {
         let assembly = match content {
             Content::Inventory => &mut running.inventory,
             Content::Catalog => &mut running.catalog,
+            Content::Piece => &mut running.piece,
         };
         match assembly.take(part) {
             Taken::More | Taken::Ignored => Ok(()),

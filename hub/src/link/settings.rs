@@ -51,7 +51,9 @@ pub struct Limits {
     pub inventory_bytes_max: usize,
     /// The longest catalog.
     pub catalog_bytes_max: usize,
-    /// All unfinished inventories and catalogs of all sessions together.
+    /// The longest piece of a catalog.
+    pub piece_bytes_max: usize,
+    /// All unfinished inventories, catalogs and pieces of all sessions together.
     pub uploads_bytes_max: usize,
     /// Events waiting for the rest of the hub; then agents are made to wait.
     pub events_max: usize,
@@ -117,6 +119,7 @@ impl Default for Limits {
             messages_burst: 400,
             inventory_bytes_max: 8 << 20,
             catalog_bytes_max: 64 << 20,
+            piece_bytes_max: 16 << 20,
             uploads_bytes_max: 256 << 20,
             events_max: 1_024,
             commands_max: 64,

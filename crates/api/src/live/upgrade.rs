@@ -7,8 +7,8 @@ use wavelift_core::campaign;
 
 use crate::{
     fleet_upgrade::{
-        BudgetMode, CheckCounts, Control, HistoryEntry, PreviewPath, Stage, StateCount,
-        SummaryStatus,
+        BudgetMode, CheckCounts, Control, GroupChanges, HistoryEntry, PreviewPath, Stage,
+        StateCount, SummaryStatus,
     },
     shared::{Conditions, InsightStatus, OperatorTarget, schema_time, twins},
 };
@@ -83,6 +83,9 @@ pub struct UpgradeView {
     /// The paths that clusters take, most clusters first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preview: Vec<PreviewPath>,
+    /// What the plans change, for the groups of clusters that are largest; all of it by `preview`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<GroupChanges>,
     /// How many clusters have which outcome of each check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preflight: Vec<CheckCounts>,

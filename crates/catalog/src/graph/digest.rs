@@ -41,7 +41,8 @@ impl io::Write for Hasher {
 // === impl Digest ===
 
 impl Digest {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    /// The digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
         let mut hasher = Hasher::default();
         hasher.0.update(bytes);
         hasher.finish()

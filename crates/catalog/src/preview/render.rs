@@ -3,7 +3,8 @@
 //! All three are written from one outline, sections by importance. Words from catalogs are untrusted:
 //! control characters are dropped, and each form escapes what it would take for its own.
 
-use super::Preview;
+pub use self::outline::{Item, Part};
+use super::{Changes, Preview};
 
 mod html;
 mod markdown;
@@ -34,4 +35,10 @@ pub fn markdown(preview: &Preview) -> String {
 /// A page of HTML that loads nothing: to be attached to a change request, printed, kept.
 pub fn html(preview: &Preview) -> String {
     html::write(preview)
+}
+
+/// What a hop or a whole path changes in sections, the most important first: for those who write a
+/// form of their own. Control characters are dropped, nothing is escaped.
+pub fn parts(changes: &Changes) -> Vec<Part> {
+    outline::parts(changes)
 }

@@ -1,9 +1,8 @@
-//! Preview, preflight and launch: the three steps of a campaign.
+//! Preflight and launch: the steps of a campaign after its preview.
 
 use std::{io::Read as _, time::Duration};
 
 use anyhow::{Context as _, bail};
-use kube::ResourceExt as _;
 use serde_json::json;
 use wavelift_api::{
     FleetUpgrade,
@@ -13,14 +12,14 @@ use wavelift_api::{
 
 use super::{Context, generation};
 use crate::{
-    args::{DryRun, FailOn, Form, LaunchArgs, PreviewArgs, WaitArgs},
+    args::{DryRun, FailOn, Form, LaunchArgs, WaitArgs},
     exit::Exit,
     live::ClusterQuery,
     render,
 };
 
 /// Phases in which every plan is known.
-const PREVIEWED: &[PhaseName] = &[
+pub(super) const PREVIEWED: &[PhaseName] = &[
     PhaseName::Previewed,
     PhaseName::Preflighting,
     PhaseName::Preflighted,
@@ -34,42 +33,6 @@ const PREVIEWED: &[PhaseName] = &[
     PhaseName::Failed,
     PhaseName::Cancelled,
 ];
-
-/// `wavelift preview`
-pub(super) async fn preview(context: &Context<'_>, what: &PreviewArgs) -> anyhow::Result<Exit> {
-    let fleet = match &what.filename {
-        Some(file) => {
-            let object = read(file)?;
-            if what.change.dry_run == DryRun::Client {
-                context.done(&object.name_any(), "configured", &what.change);
-                return Ok(Exit::Success);
-            }
-            let applied = context.kubernetes.apply(&object, &what.change).await?;
-            if what.change.dry_run == DryRun::Server {
-                context.done(&applied.name_any(), "configured", &what.change);
-                return Ok(Exit::Success);
-            }
-            applied
-        }
-        None => context.kubernetes.get(what.name.as_deref().unwrap_or_default()).await?,
-    };
-    let (namespace, name) = (fleet.namespace().unwrap_or_default(), fleet.name_any());
-    let timeout = Duration::from_secs(what.timeout);
-    let found = context.wait_for(&namespace, &name, generation(&fleet), PREVIEWED, timeout).await?;
-    let Some(upgrade) = found else { return timed_out(context, &namespace, &name).await };
-    if context.printer.machine(&upgrade, name_of)? {
-        return Ok(Exit::Success);
-    }
-    context.printer.text(&render::preview(&upgrade, context.printer));
-    let next = match upgrade.row.stage {
-        Stage::Preview => format!("{} preflight {name}", context.printer.usage()),
-        Stage::Preflight => format!("{} launch {name}", context.printer.usage()),
-        Stage::Rollout => format!("{} status {name} --watch", context.printer.usage()),
-    };
-    let changed = if upgrade.row.stage == Stage::Rollout { "" } else { "Nothing was changed. " };
-    context.printer.text(&format!("{changed}Next: {next}"));
-    Ok(Exit::Success)
-}
 
 /// `wavelift preflight`
 pub(super) async fn preflight(context: &Context<'_>, what: &WaitArgs) -> anyhow::Result<Exit> {
@@ -165,7 +128,11 @@ pub(super) async fn launch(context: &Context<'_>, what: &LaunchArgs) -> anyhow::
 }
 
 /// Says where it stands when the time is over.
-async fn timed_out(context: &Context<'_>, namespace: &str, name: &str) -> anyhow::Result<Exit> {
+pub(super) async fn timed_out(
+    context: &Context<'_>,
+    namespace: &str,
+    name: &str,
+) -> anyhow::Result<Exit> {
     let upgrade = context.live.upgrade(namespace, name).await?.upgrade;
     context
         .printer
@@ -173,12 +140,12 @@ async fn timed_out(context: &Context<'_>, namespace: &str, name: &str) -> anyhow
     Ok(Exit::Timeout)
 }
 
-fn name_of(upgrade: &UpgradeView) -> Vec<String> {
+pub(super) fn name_of(upgrade: &UpgradeView) -> Vec<String> {
     vec![format!("fleetupgrade.wavelift.io/{}", upgrade.row.name)]
 }
 
 /// The FleetUpgrade of a file.
-fn read(file: &std::path::Path) -> anyhow::Result<FleetUpgrade> {
+pub(super) fn read(file: &std::path::Path) -> anyhow::Result<FleetUpgrade> {
     /// No FleetUpgrade is larger than etcd takes.
     const FILE_BYTES_MAX: u64 = 4 << 20;
     let mut text = String::new();

@@ -12,9 +12,11 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde::de::DeserializeOwned;
-use wavelift_api::live::{ClusterDetail, ClusterList, Problem, UpgradeDetail, UpgradeList};
+use wavelift_api::live::{
+    ClusterDetail, ClusterList, PreviewDetail, PreviewList, Problem, UpgradeDetail, UpgradeList,
+};
 
-use super::{ClusterQuery, Live};
+use super::{ClusterQuery, Document, Live};
 
 /// The most that is read of one answer.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -40,14 +42,24 @@ impl Http {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: String) -> anyhow::Result<T> {
+        let body = self.body(&path).await?;
+        serde_json::from_slice(&body)
+            .with_context(|| format!("the answer from {}/api/v1/{path} cannot be read", self.base))
+    }
+
+    async fn text(&self, path: String) -> anyhow::Result<String> {
+        let body = self.body(&path).await?;
+        String::from_utf8(body.into()).context("the answer is not text")
+    }
+
+    async fn body(&self, path: &str) -> anyhow::Result<Bytes> {
         let url = format!("{}/api/v1/{path}", self.base);
         let answer = tokio::time::timeout(self.timeout, self.fetch(&url));
         let (status, body) = answer
             .await
             .with_context(|| format!("no answer from {url} in {} s", self.timeout.as_secs()))??;
         if status.is_success() {
-            return serde_json::from_slice(&body)
-                .with_context(|| format!("the answer from {url} cannot be read"));
+            return Ok(body);
         }
         match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => bail!("{}", sentence(&problem)),
@@ -124,6 +136,66 @@ impl Live for Http {
         let base = format!("fleetupgrades/{}/{}", encode(namespace), encode(name));
         self.get(format!("{base}/clusters/{}", encode(cluster))).boxed()
     }
+
+    fn preview(&self, namespace: &str, name: &str) -> BoxFuture<'_, anyhow::Result<PreviewList>> {
+        let path = format!("{}?limit={PAGE}", preview_path(namespace, name));
+        async move {
+            let mut list: PreviewList = self.get(path.clone()).await?;
+            while let Some(token) = list.continue_token.take() {
+                let next = format!("{path}&continue={}", encode(&token));
+                let next: PreviewList = self.get(next).await?;
+                list.items.extend(next.items);
+                list.continue_token = next.continue_token;
+            }
+            Ok(list)
+        }
+        .boxed()
+    }
+
+    fn preview_group_of(
+        &self,
+        namespace: &str,
+        name: &str,
+        cluster: &str,
+    ) -> BoxFuture<'_, anyhow::Result<String>> {
+        let path = format!("{}?cluster={}", preview_path(namespace, name), encode(cluster));
+        let cluster = cluster.to_owned();
+        async move {
+            let list: PreviewList = self.get(path).await?;
+            match list.items.into_iter().next() {
+                Some(group) => Ok(group.id),
+                None => bail!("cluster {cluster} has no plan in this campaign"),
+            }
+        }
+        .boxed()
+    }
+
+    fn preview_group(
+        &self,
+        namespace: &str,
+        name: &str,
+        id: &str,
+    ) -> BoxFuture<'_, anyhow::Result<PreviewDetail>> {
+        self.get(format!("{}/{}", preview_path(namespace, name), encode(id))).boxed()
+    }
+
+    fn preview_document(
+        &self,
+        (namespace, name): (&str, &str),
+        group: Option<&str>,
+        form: Document,
+    ) -> BoxFuture<'_, anyhow::Result<String>> {
+        let group = group.map_or_else(String::new, |id| format!("/{}", encode(id)));
+        let form = match form {
+            Document::Html => "html",
+            Document::Markdown => "markdown",
+        };
+        self.text(format!("{}{group}?format={form}", preview_path(namespace, name))).boxed()
+    }
+}
+
+fn preview_path(namespace: &str, name: &str) -> String {
+    format!("fleetupgrades/{}/{}/preview", encode(namespace), encode(name))
 }
 
 /// What went wrong and what to do about it.

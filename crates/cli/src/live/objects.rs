@@ -205,6 +205,7 @@ fn view(fleet: &FleetUpgrade) -> UpgradeView {
         },
         waves,
         preview: status.preview,
+        changes: status.changes,
         preflight: status.preflight,
         insights: status.insights,
         history: status.history,

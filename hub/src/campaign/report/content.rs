@@ -71,6 +71,12 @@ impl<C: Commands> Driver<C> {
             current_wave: current_wave(&pass.decisions.waves),
             waves: pass.decisions.waves.iter().map(wave_status).collect(),
             preview: preview(pass, &self.clusters),
+            // What was found out stands until all of it is found out anew.
+            changes: if pass.preview.is_making() {
+                old.changes.clone()
+            } else {
+                crate::preview::status(&pass.preview)
+            },
             preflight: preflight.counts,
             insights: self.insights(pass),
             conditions: conditions_of(pass, &facts),
@@ -84,6 +90,7 @@ impl<C: Commands> Driver<C> {
         if self.is_settling(pass) && old.plan_digest.is_some() {
             status.plan_digest.clone_from(&old.plan_digest);
             status.preview.clone_from(&old.preview);
+            status.changes.clone_from(&old.changes);
         }
         if self.is_planning(pass) {
             // Nobody should consent to a part of the plans.

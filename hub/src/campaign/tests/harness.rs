@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -80,6 +81,10 @@ struct State {
     connected: BTreeMap<String, mpsc::Sender<LinkEvent>>,
     inventories: BTreeMap<String, Inventory>,
     catalogs: BTreeMap<String, Bytes>,
+    pieces: BTreeMap<String, Bytes>,
+    lying: BTreeSet<String>,
+    silent_pieces: BTreeSet<String>,
+    without_pieces: BTreeSet<String>,
     failing_checks: BTreeSet<String>,
     silent_checks: BTreeSet<String>,
     log: Vec<(String, HubCommand)>,
@@ -406,6 +411,12 @@ impl Leader {
         self.task.await.unwrap();
     }
 
+    /// What the board says that a campaign changes.
+    pub(super) fn preview(&self, fleet: &str) -> Arc<crate::preview::Preview> {
+        let shown = self.board.current();
+        shown.upgrade(NAMESPACE, fleet).map(|shown| Arc::clone(&shown.preview)).unwrap_or_default()
+    }
+
     /// What the board says of a cluster.
     pub(super) fn row(&self, fleet: &str, cluster: &str) -> Option<Value> {
         let shown = self.board.current();
@@ -423,6 +434,8 @@ impl Agents {
         let digest = catalog.digest().as_str().to_owned();
         let mut state = self.0.state.lock();
         state.catalogs.insert(digest.clone(), catalog.graph().to_canonical_json().into());
+        let contents = catalog.contents_digest().to_string();
+        state.add_pieces(catalog);
         let csv = format!("tea.v{version}");
         let mut inventory = Inventory {
             kube_version: Some("v1.33.4".to_owned()),
@@ -455,11 +468,44 @@ impl Agents {
                 priority: 0,
                 connection_state: Some("READY".to_owned()),
                 digest: Some(digest),
+                contents: Some(contents),
             }],
             ..Inventory::default()
         };
         inventory.sort();
         state.inventories.insert(cluster.to_owned(), inventory);
+    }
+
+    /// The cluster's agent is of the time before pieces.
+    pub(super) fn forget_contents(&self, cluster: &str) {
+        let mut state = self.0.state.lock();
+        let inventory = state.inventories.get_mut(cluster).unwrap();
+        for source in &mut inventory.catalogs {
+            source.contents = None;
+        }
+    }
+
+    /// The cluster sends something else under the name of a piece that it is asked for.
+    pub(super) fn lie(&self, cluster: &str) {
+        self.0.state.lock().lying.insert(cluster.to_owned());
+    }
+
+    /// The cluster leaves questions for pieces unanswered.
+    pub(super) fn ignore_pieces(&self, cluster: &str) {
+        self.0.state.lock().silent_pieces.insert(cluster.to_owned());
+    }
+
+    /// The cluster says that it has no pieces any more.
+    pub(super) fn lose_pieces(&self, cluster: &str) {
+        self.0.state.lock().without_pieces.insert(cluster.to_owned());
+    }
+
+    /// The pieces that a cluster was asked for.
+    pub(super) fn piece_requests(&self, cluster: &str) -> Vec<String> {
+        self.of(cluster, |command| {
+            let HubCommand::RequestPiece { digest } = command else { return None };
+            Some(digest.clone())
+        })
     }
 
     /// Lets the checks of a cluster fail from now on.
@@ -539,6 +585,32 @@ impl Agents {
 }
 
 impl State {
+    fn add_pieces(&mut self, catalog: &Catalog) {
+        let contents = catalog.contents();
+        let packages = contents.packages.values();
+        let names = packages.flat_map(|held| held.bundles.values().chain(&held.documents));
+        for name in names.chain([catalog.contents_digest()]) {
+            self.pieces.insert(name.to_string(), catalog.piece(name).unwrap().into());
+        }
+    }
+
+    fn piece(&self, cluster: &ClusterName, digest: &str) -> Option<LinkEvent> {
+        let (cluster, digest) = (cluster.clone(), digest.to_owned());
+        if self.silent_pieces.contains(cluster.as_str()) {
+            return None;
+        }
+        if self.without_pieces.contains(cluster.as_str()) {
+            let reason = "the test says so".to_owned();
+            return Some(LinkEvent::PieceMissing { cluster, digest, reason });
+        }
+        let bytes = if self.lying.contains(cluster.as_str()) {
+            Bytes::from_static(b"[]")
+        } else {
+            self.pieces[&digest].clone()
+        };
+        Some(LinkEvent::Upload { cluster, content: Content::Piece, digest, bytes })
+    }
+
     fn answer(&self, cluster: &ClusterName, command: &HubCommand) -> Option<LinkEvent> {
         let upload = |content, digest: &String, bytes| LinkEvent::Upload {
             cluster: cluster.clone(),
@@ -556,6 +628,7 @@ impl State {
                 let bytes = self.catalogs.get(digest)?.clone();
                 Some(upload(Content::Catalog, digest, bytes))
             }
+            HubCommand::RequestPiece { digest } => self.piece(cluster, digest),
             HubCommand::Check(request) if !self.silent_checks.contains(cluster.as_str()) => {
                 let fails = self.failing_checks.contains(cluster.as_str());
                 let outcome = if fails { "Fail" } else { "Pass" };
@@ -590,13 +663,25 @@ fn kind(command: &HubCommand) -> String {
         HubCommand::Ack { fence, revision } => format!("Ack {fence} {revision}"),
         HubCommand::RequestInventory { .. } => "RequestInventory".to_owned(),
         HubCommand::RequestCatalog { .. } => "RequestCatalog".to_owned(),
+        HubCommand::RequestPiece { .. } => "RequestPiece".to_owned(),
     }
 }
 
 /// A catalog with `tea` in these versions, each replacing the one before.
 pub(super) fn tea(versions: &[&str]) -> Catalog {
+    brew(versions, &|_| None, None)
+}
+
+/// The same with manifests for those versions that `verbs` names verbs on secrets for, and with a
+/// release document.
+pub(super) fn brew(
+    versions: &[&str],
+    verbs: &dyn Fn(&str) -> Option<Vec<&'static str>>,
+    release: Option<Value>,
+) -> Catalog {
     let mut documents =
         vec![json!({"schema": "olm.package", "name": "tea", "defaultChannel": "stable"})];
+    documents.extend(release);
     let mut entries = vec![];
     let mut before: Option<String> = None;
     for version in versions {
@@ -606,10 +691,15 @@ pub(super) fn tea(versions: &[&str]) -> Catalog {
             entry["replaces"] = json!(before);
         }
         entries.push(entry);
+        let mut properties = vec![json!({"type": "olm.package",
+            "value": {"packageName": "tea", "version": version}})];
+        if let Some(verbs) = verbs(version) {
+            let data = STANDARD.encode(csv(&name, version, &verbs).to_string());
+            properties.push(json!({"type": "olm.bundle.object", "value": {"data": data}}));
+        }
         documents.push(json!({
             "schema": "olm.bundle", "name": name, "package": "tea", "image": format!("img/{name}"),
-            "properties": [{"type": "olm.package",
-                "value": {"packageName": "tea", "version": version}}],
+            "properties": properties,
         }));
         before = Some(name);
     }
@@ -619,6 +709,27 @@ pub(super) fn tea(versions: &[&str]) -> Catalog {
     let text: Vec<String> = documents.iter().map(ToString::to_string).collect();
     let fbc = Fbc::parse("tea.json", text.join("\n").as_bytes(), &Limits::default()).unwrap();
     Catalog::from_fbc(fbc, &Limits::default()).unwrap()
+}
+
+/// A CSV whose service account may do this to secrets.
+fn csv(name: &str, version: &str, verbs: &[&str]) -> Value {
+    let rules = if verbs.is_empty() {
+        json!([])
+    } else {
+        json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": verbs}])
+    };
+    json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+        "metadata": {"name": name},
+        "spec": {
+            "version": version,
+            "install": {"strategy": "deployment", "spec": {
+                "clusterPermissions": [{"serviceAccountName": "tea", "rules": rules}],
+                "deployments": [{"name": "tea", "spec": {"template": {"spec": {"containers": [
+                    {"name": "tea", "image": format!("registry.example/tea:{version}")}]}}}}],
+            }},
+        },
+    })
 }
 
 /// A status of two steps with the first `done` of them done.

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { drawClusters, loadClusters } from "./clusters.js";
 import { h } from "./dom.js";
-import { apiPath, campaignHref, eventsPath, withParam } from "./route.js";
+import { apiPath, campaignHref, eventsPath, previewHref, withParam } from "./route.js";
 import { at, bar, count, icon, lasted, listStates, meter, number, pill, plain, since, spell, tone } from "./words.js";
 
 export const campaign = {
@@ -25,7 +25,7 @@ export const campaign = {
       needsYou(upgrade),
       waves(route, upgrade),
       drawClusters(route, clusters, upgrade.summary.clusters),
-      h("div", { class: "pair" }, preflight(route, upgrade), paths(upgrade)),
+      h("div", { class: "pair" }, preflight(route, upgrade), paths(route, upgrade)),
       history(upgrade),
     ];
   },
@@ -137,9 +137,9 @@ function preflight(route, upgrade) {
         h("tbody", {}, upgrade.preflight.map((check) => h("tr", { "data-key": check.check }, h("th", { scope: "row", class: "plain" }, check.check), outcomes.map((outcome) => cell(check, outcome))))))));
 }
 
-function paths(upgrade) {
+function paths(route, upgrade) {
   return h("section", { class: "block", "aria-labelledby": "paths" },
-    h("h2", { id: "paths" }, "Paths"),
+    h("h2", { id: "paths" }, "Paths", h("a", { class: "aside", href: previewHref(route) }, "What changes")),
     !upgrade.preview?.length
       ? h("p", { class: "card empty" }, "The paths are shown as soon as the clusters' catalogs have been read.")
       : h("div", { class: "card flush" }, h("table", {},

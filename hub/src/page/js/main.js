@@ -6,10 +6,11 @@ import { ask, cluster } from "./cluster.js";
 import { h, show } from "./dom.js";
 import { listen } from "./keys.js";
 import { list } from "./list.js";
-import { campaignHref, parse, remember, up, withParam } from "./route.js";
+import { preview } from "./preview.js";
+import { campaignHref, parse, previewHref, remember, up, withParam } from "./route.js";
 import { setClock, tick } from "./words.js";
 
-const VIEWS = { list, campaign, cluster };
+const VIEWS = { list, campaign, cluster, preview };
 const REFRESH_MS = 1_000;
 const RETRY_MS = 5_000;
 const ANNOUNCE_MS = 10_000;
@@ -105,7 +106,11 @@ function crumbs() {
   if (route.kind === "cluster") {
     parts.push(h("a", { href: campaignHref(route) }, route.name), h("span", { "aria-current": "page" }, route.cluster));
   }
-  show(document.getElementById("crumbs"), h("ol", {}, parts.map((part) => h("li", {}, part))));
+  if (route.kind === "preview") {
+    const here = route.group ? route.group.slice(0, 8) : "What changes";
+    parts.push(h("a", { href: campaignHref(route) }, route.name), route.group && h("a", { href: previewHref(route) }, "What changes"), h("span", { "aria-current": "page" }, here));
+  }
+  show(document.getElementById("crumbs"), h("ol", {}, parts.filter(Boolean).map((part) => h("li", {}, part))));
 }
 
 /** Says what changed to those who listen, at most every ten seconds. */
@@ -124,7 +129,7 @@ function navigate() {
   const before = route;
   route = parse(location.hash);
   remember(route);
-  const moved = before.kind !== route.kind || before.name !== route.name || before.cluster !== route.cluster || before.namespace !== route.namespace;
+  const moved = before.kind !== route.kind || before.name !== route.name || before.cluster !== route.cluster || before.group !== route.group || before.namespace !== route.namespace;
   if (moved) {
     data = null;
     main.setAttribute("aria-busy", "true");

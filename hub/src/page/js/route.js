@@ -1,9 +1,13 @@
-// Where the page is, in the address: `#/namespace/campaign/cluster?filters`.
+// Where the page is, in the address: `#/namespace/campaign/cluster?filters`, and
+// `#/namespace/campaign/~changes/group` for what a campaign changes; no cluster has such a name.
+
+const CHANGES = "~changes";
 
 /** The route of an address. */
 export function parse(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
-  const [namespace, name, cluster] = path.split("/").filter(Boolean).map(decode);
+  const [namespace, name, cluster, group] = path.split("/").filter(Boolean).map(decode);
+  if (cluster === CHANGES) return { kind: "preview", namespace, name, group, query: new URLSearchParams(query) };
   const kind = cluster ? "cluster" : name ? "campaign" : "list";
   return { kind, namespace, name, cluster, query: new URLSearchParams(query) };
 }
@@ -35,9 +39,13 @@ export function campaignHref({ namespace, name }, query) {
 /** A cluster of a campaign. */
 export const clusterHref = ({ namespace, name }, cluster) => join(namespace, name, cluster);
 
+/** What a campaign changes, or what changes on one group of its clusters. */
+export const previewHref = ({ namespace, name }, group) => (group ? join(namespace, name, CHANGES, group) : join(namespace, name, CHANGES));
+
 /** One level up, or null at the top. */
 export function up(route) {
   if (route.kind === "cluster") return campaignHref(route);
+  if (route.kind === "preview") return route.group ? previewHref(route) : campaignHref(route);
   return route.kind === "campaign" ? "#/" : null;
 }
 

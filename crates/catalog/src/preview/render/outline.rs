@@ -17,20 +17,27 @@ pub(super) struct Outline {
 }
 
 /// A section.
-pub(super) struct Part {
-    pub(super) importance: Importance,
-    pub(super) title: String,
-    pub(super) items: Vec<Item>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// That of its most important item.
+    pub importance: Importance,
+    /// What it is about.
+    pub title: String,
+    /// The most important first.
+    pub items: Vec<Item>,
 }
 
 /// One thing of a section.
-pub(super) struct Item {
-    pub(super) importance: Importance,
-    pub(super) text: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// How much it matters.
+    pub importance: Importance,
+    /// What it is, in a line.
+    pub text: String,
     /// Lines below it.
-    pub(super) lines: Vec<String>,
+    pub lines: Vec<String>,
     /// Where it can be read.
-    pub(super) url: Option<String>,
+    pub url: Option<String>,
 }
 
 pub(super) fn of(preview: &Preview) -> Outline {
@@ -99,7 +106,7 @@ impl Item {
     }
 }
 
-fn parts(changes: &Changes) -> Vec<Part> {
+pub(super) fn parts(changes: &Changes) -> Vec<Part> {
     let part = |section: Section, items: Vec<Item>| Part {
         importance: items.iter().map(|item| item.importance).min().unwrap_or(Importance::Low),
         title: section.to_string(),

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::catalog::CatalogArgs;
+
 /// Upgrades OLM operators across a fleet of clusters.
 #[derive(Debug, Parser)]
 #[command(name = "wavelift", version, propagate_version = true, max_term_width = 100)]
@@ -101,6 +103,8 @@ pub enum Command {
     Retry(ActionArgs),
     /// Leave clusters out
     Skip(ActionArgs),
+    /// Look into catalogs; asks no cluster
+    Catalog(CatalogArgs),
     /// Show a campaign over simulated clusters, with a real hub and real agents
     Demo(DemoArgs),
     /// Print a completion script

@@ -16,6 +16,7 @@ use wavelift_api::{
 
 use crate::{
     args::{Args, ChangeArgs, Command, DryRun},
+    catalog,
     exit::Exit,
     kubernetes::Kubernetes,
     live::{self, Live},
@@ -32,6 +33,7 @@ struct Context<'a> {
 /// Runs what was typed.
 pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
     let command = match args.command {
+        Command::Catalog(what) => return catalog::run(&what, printer),
         Command::Completion(what) => return completion::print(&what),
         Command::Demo(what) => return demo::run(&what, printer).await,
         Command::Preview(_)
@@ -61,6 +63,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Cancel(what) => control::cancel(&context, &what).await,
         Command::Retry(what) => control::act(&context, &what, control::Act::Retry).await,
         Command::Skip(what) => control::act(&context, &what, control::Act::Skip).await,
+        Command::Catalog(what) => catalog::run(&what, printer),
         Command::Completion(what) => completion::print(&what),
         Command::Demo(what) => demo::run(&what, printer).await,
     }

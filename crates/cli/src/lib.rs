@@ -5,6 +5,7 @@
 //! Kubernetes API with the user's kubeconfig; live data comes through `live::Live`.
 
 pub mod args;
+pub mod catalog;
 pub mod commands;
 pub mod exit;
 mod invoked;

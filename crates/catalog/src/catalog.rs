@@ -15,12 +15,13 @@ use crate::{
     manifests::Manifests,
 };
 
-pub use self::{index::ChainError, traits::BadNeed};
+pub use self::{cel::BadRule, index::ChainError, traits::BadNeed};
 pub(crate) use self::{
     index::{EntryId, Index, IndexedEntry},
-    traits::{Need, Traits},
+    traits::{Candidate, Need, Origin, Traits},
 };
 
+mod cel;
 mod index;
 mod traits;
 

@@ -14,15 +14,20 @@ use serde::{Deserialize, Serialize};
 use wavelift_core::version::Version;
 
 pub use self::{
+    answers::{Answers, Coverage, Explanation, Outcome, PassedOver, Reason},
     error::{NoPath, PathError, ResolveError, Unmet},
     path::{Hop, Path, PathEnd},
+    route::{Detour, Edge, Jumped, Leg, NoWay, Route, RouteEnd, Stop},
 };
 use crate::{catalog::Catalog, graph::Property};
 
+mod answers;
 mod error;
+pub mod line;
 pub mod olm_v0;
 pub mod olm_v1;
 mod path;
+mod route;
 
 /// Says what a generation of OLM does.
 pub trait Engine: fmt::Debug + Send + Sync {
@@ -145,7 +150,7 @@ pub struct Move {
 }
 
 /// The answer for a namespace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Next {
     /// OLM makes an InstallPlan with exactly these CSVs, sorted by package.
     Moves(Vec<Move>),

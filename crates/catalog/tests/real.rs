@@ -383,8 +383,8 @@ mod synthetic {
     use wavelift_catalog::{
         Catalog, Engine, Fbc, Limits, OlmV0,
         engine::{
-            CatalogKey, Catalogs, Installed, InstalledProperties, Next, Request, ResolveError,
-            Source, Subscription,
+            CatalogKey, Catalogs, Coverage, Installed, InstalledProperties, Next, Request, Source,
+            Subscription,
         },
     };
     use wavelift_core::version::Version;
@@ -477,11 +477,53 @@ mod synthetic {
         moves.collect()
     }
 
+    /// Cases in which OLM gives answers that it did not happen to give in the nine runs of the
+    /// vectors. Each was solved four hundred times more by the same resolver of OLM 0.45.0; beside it
+    /// stands how many of these runs ended in an answer that the vectors do not have.
+    const RUN_MORE_OFTEN: [(usize, usize); 5] =
+        [(1, 41), (174, 54), (457, 49), (493, 60), (596, 50)];
+
+    #[test]
+    fn where_olm_may_go_either_way_all_ways_are_named() {
+        let Some(shared) = support::shared("chance in OLM v0") else { return };
+        let cases: Vec<Case> = support::lines(&shared, "olm-v0-synthetic.jsonl");
+        let (mut several, mut covered) = (0, 0);
+        let (mut too_few, mut unseen, mut uncertain) = (Vec::new(), Vec::new(), Vec::new());
+        for case in cases.iter().filter(|case| case.error.is_none()) {
+            let Ok(answers) = OlmV0.answers(&catalogs(case), &request(case)) else {
+                too_few.push(case.id);
+                continue;
+            };
+            let ours: BTreeSet<BTreeSet<CaseMove>> =
+                std::iter::once(&answers.next).chain(&answers.alternatives).map(as_case).collect();
+            let olms: BTreeSet<BTreeSet<CaseMove>> = std::iter::once(&case.moves)
+                .chain(&case.also)
+                .map(|moves| moves.iter().flatten().cloned().collect())
+                .collect();
+            if olms.len() > 1 {
+                several += 1;
+                covered += usize::from(ours.is_superset(&olms));
+            }
+            if !ours.is_superset(&olms) {
+                too_few.push(case.id);
+            }
+            if !ours.is_subset(&olms) {
+                unseen.push(case.id);
+            }
+            if answers.coverage == Coverage::Some {
+                uncertain.push(case.id);
+            }
+        }
+        let known: Vec<usize> = RUN_MORE_OFTEN.iter().map(|(id, _)| *id).collect();
+        assert_eq!((several, covered, too_few, unseen), (32, 32, vec![], known));
+        assert_eq!(uncertain, Vec::<usize>::new());
+    }
+
     #[test]
     fn rare_situations_end_as_olm_ends_them() {
         let Some(shared) = support::shared("synthetic cases of OLM v0") else { return };
         let cases: Vec<Case> = support::lines(&shared, "olm-v0-synthetic.jsonl");
-        let (mut differences, mut cel) = (Vec::new(), 0);
+        let mut differences = Vec::new();
         for case in &cases {
             let answer = OlmV0.next(&catalogs(case), &request(case));
             let may_fail = case.error.is_some() || case.also_error.is_some();
@@ -491,10 +533,6 @@ mod synthetic {
                 .map(|moves| moves.iter().flatten().cloned().collect())
                 .collect();
             let is_same = match &answer {
-                Err(ResolveError::Cel { .. }) => {
-                    cel += 1;
-                    continue;
-                }
                 Err(_) => may_fail,
                 Ok(next) => case.error.is_none() && expected.contains(&as_case(next)),
             };
@@ -506,7 +544,6 @@ mod synthetic {
             }
         }
         assert!(differences.is_empty(), "of {}:\n{}", cases.len(), differences.join("\n"));
-        // These hold a need in CEL within reach, which the engine names and does not evaluate.
-        assert_eq!((cases.len(), cel), (600, 164));
+        assert_eq!(cases.len(), 600);
     }
 }

@@ -1,6 +1,6 @@
 //! What resolution looks at in a bundle, read once from its properties.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,10 +9,14 @@ use wavelift_core::{
     version::Version,
 };
 
+use super::cel::{BadRule, Facts, Lazily, Rule};
 use crate::graph::{Gvk, Property};
 
 /// How deep needs may be nested. Real ones have two levels.
 const NEED_DEPTH_MAX: usize = 16;
+
+/// Bytes of an `olm.constraint`, as OLM limits it.
+const NEED_BYTES_MAX: usize = 128 << 10;
 
 /// A bundle or an installed CSV as resolution sees it.
 #[derive(Debug, Clone)]
@@ -27,6 +31,8 @@ pub(crate) struct Traits {
     pub(crate) needs: Result<Vec<Need>, BadNeed>,
     /// Whether OLM must not install it.
     pub(crate) is_prohibited: bool,
+    /// What rules see of it.
+    pub(crate) facts: Lazily,
 }
 
 /// What one other bundle must be or provide.
@@ -42,8 +48,29 @@ pub(crate) enum Need {
     Any(Vec<Self>),
     /// None of them.
     Not(Vec<Self>),
-    /// A rule in CEL. Kept to be named: nothing evaluates it yet.
-    Cel(String),
+    /// A rule in CEL.
+    Cel {
+        rule: Arc<Rule>,
+        /// What the author says where nothing satisfies it.
+        message: Option<String>,
+    },
+}
+
+/// Where a bundle that may satisfy a need was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Catalog,
+    Cluster,
+}
+
+/// What may satisfy a need. `package` and `version` are what its catalog, or the cluster, says.
+#[derive(Debug)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) traits: &'a Traits,
+    pub(crate) package: &'a str,
+    pub(crate) version: Option<&'a Version>,
+    pub(crate) properties: &'a [Property],
+    pub(crate) origin: Origin,
 }
 
 /// Why a need can't be read.
@@ -66,6 +93,12 @@ pub enum BadNeed {
         /// What is wrong with it.
         reason: String,
     },
+    /// More bytes than OLM reads.
+    #[error("constraint has {length} bytes, more than {NEED_BYTES_MAX}")]
+    TooLong {
+        /// Its length.
+        length: usize,
+    },
     /// Compounds within compounds.
     #[error("compounds are nested deeper than {NEED_DEPTH_MAX}")]
     Depth,
@@ -85,6 +118,7 @@ impl Traits {
             labels: Vec::new(),
             needs: Ok(Vec::new()),
             is_prohibited: false,
+            facts: Lazily::default(),
         };
         for property in properties {
             traits.add(property);
@@ -114,7 +148,7 @@ impl Traits {
                 || Err(form(Property::LABEL_REQUIRED, "has no label")),
                 |label| Ok(Need::Label(label.to_owned())),
             ),
-            Property::CONSTRAINT => constraint(value, 0),
+            Property::CONSTRAINT => bounded_constraint(value),
             // Legacy rule: what OLM does not know, it does not look at.
             _ => return,
         };
@@ -133,40 +167,54 @@ impl Traits {
 // === impl Need ===
 
 impl Need {
-    /// Whether a bundle satisfies it. CEL rules are never satisfied; see [`Need::cel`].
-    ///
-    /// `package` and `version` are what the catalog itself says of the bundle.
-    pub(crate) fn is_met_by(
-        &self,
-        traits: &Traits,
-        package: &str,
-        version: Option<&Version>,
-    ) -> bool {
-        let met = |need: &Self| need.is_met_by(traits, package, version);
-        match self {
-            Self::Api(gvk) => traits.provides.contains(gvk),
+    /// Whether a bundle satisfies it.
+    pub(crate) fn is_met_by(&self, candidate: &Candidate<'_>) -> Result<bool, BadRule> {
+        Ok(match self {
+            Self::Api(gvk) => candidate.traits.provides.contains(gvk),
             Self::Package { name, range } => {
-                let of_package = package == name || traits.is_of_package(name);
-                let stated = traits.packages.iter().filter_map(|(_, version)| version.as_ref());
-                of_package && stated.chain(version).any(|version| range.contains(version))
+                let of_package = candidate.package == name || candidate.traits.is_of_package(name);
+                let stated =
+                    candidate.traits.packages.iter().filter_map(|(_, version)| version.as_ref());
+                of_package && stated.chain(candidate.version).any(|version| range.contains(version))
             }
-            Self::Label(label) => traits.labels.contains(label),
-            Self::All(needs) => needs.iter().all(met),
-            Self::Any(needs) => needs.iter().any(met),
-            Self::Not(needs) => !needs.iter().any(met),
-            Self::Cel(_) => false,
+            Self::Label(label) => candidate.traits.labels.contains(label),
+            Self::All(needs) => all(needs, candidate, true)?,
+            Self::Any(needs) => !all(needs, candidate, false)?,
+            Self::Not(needs) => all(needs, candidate, false)?,
+            Self::Cel { rule, .. } => rule.is_met_by(candidate.facts())?,
+        })
+    }
+}
+
+impl Need {
+    /// Reads every CEL rule in it: OLM refuses one that is none even where nothing asks for it.
+    pub(crate) fn check(&self) -> Result<(), BadRule> {
+        match self {
+            Self::Cel { rule, .. } => rule.check().map(drop),
+            Self::All(needs) | Self::Any(needs) | Self::Not(needs) => {
+                needs.iter().try_for_each(Self::check)
+            }
+            Self::Api(_) | Self::Package { .. } | Self::Label(_) => Ok(()),
         }
     }
+}
 
-    /// The first CEL rule in it.
-    pub(crate) fn cel(&self) -> Option<&str> {
-        match self {
-            Self::Cel(rule) => Some(rule),
-            Self::All(needs) | Self::Any(needs) | Self::Not(needs) => {
-                needs.iter().find_map(Self::cel)
-            }
-            Self::Api(_) | Self::Package { .. } | Self::Label(_) => None,
+/// Whether each of the needs is met, or each is not met; stops at the first that differs.
+fn all(needs: &[Need], candidate: &Candidate<'_>, met: bool) -> Result<bool, BadRule> {
+    for need in needs {
+        if need.is_met_by(candidate)? != met {
+            return Ok(false);
         }
+    }
+    Ok(true)
+}
+
+impl<'a> Candidate<'a> {
+    fn facts(&self) -> &Facts {
+        self.traits.facts.get(|| match self.origin {
+            Origin::Catalog => Facts::of_bundle(self.properties),
+            Origin::Cluster => Facts::of_installed(self.properties),
+        })
     }
 }
 
@@ -188,7 +236,10 @@ impl fmt::Display for Need {
                 f.write_str("none of ")?;
                 joined(f, needs, ", ")
             }
-            Self::Cel(rule) => write!(f, "the CEL rule {rule}"),
+            Self::Cel { rule, message: None } => write!(f, "the CEL rule `{}`", rule.text()),
+            Self::Cel { rule, message: Some(message) } => {
+                write!(f, "the CEL rule `{}` ({message})", rule.text())
+            }
         }
     }
 }
@@ -228,6 +279,14 @@ fn package(kind: &'static str, value: &Value) -> Result<Need, BadNeed> {
     }
 }
 
+fn bounded_constraint(value: &Value) -> Result<Need, BadNeed> {
+    let length = value.to_string().len();
+    if length > NEED_BYTES_MAX {
+        return Err(BadNeed::TooLong { length });
+    }
+    constraint(value, 0)
+}
+
 fn constraint(value: &Value, depth: usize) -> Result<Need, BadNeed> {
     const KIND: &str = Property::CONSTRAINT;
     if depth > NEED_DEPTH_MAX {
@@ -257,9 +316,9 @@ fn constraint(value: &Value, depth: usize) -> Result<Need, BadNeed> {
     } else if let Some(not) = present("not") {
         compound(not).map(Need::Not)
     } else if let Some(cel) = present("cel") {
-        let rule = cel.get("rule").and_then(Value::as_str);
-        rule.map(|rule| Need::Cel(rule.to_owned()))
-            .ok_or_else(|| form(KIND, "has CEL without rule"))
+        let rule = cel.get("rule").and_then(Value::as_str).unwrap_or_default();
+        let message = fields.get("failureMessage").and_then(Value::as_str).map(str::to_owned);
+        Ok(Need::Cel { rule: Arc::new(Rule::new(rule)), message })
     } else {
         Err(form(KIND, "is empty"))
     }

@@ -3,7 +3,7 @@
 use wavelift_core::version::Version;
 
 use super::CatalogKey;
-use crate::catalog::{BadNeed, ChainError};
+use crate::catalog::{BadNeed, BadRule, ChainError};
 
 /// Why OLM's resolution of the namespace fails. No Subscription of the namespace moves then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,11 +62,14 @@ pub enum ResolveError {
         #[source]
         source: BadNeed,
     },
-    /// A bundle that had to be read states a need in CEL, which this engine does not evaluate.
-    #[error("bundle `{bundle}` states a need in CEL, which is not evaluated")]
+    /// A bundle that had to be read states a rule in CEL that is none, or that is not evaluated.
+    #[error("bundle `{bundle}` states a CEL rule that can't be used")]
     Cel {
         /// The bundle.
         bundle: String,
+        /// What is wrong with the rule.
+        #[source]
+        source: BadRule,
     },
     /// No choice of bundles satisfies everything.
     #[error("no choice of bundles satisfies all Subscriptions{}", listed(.unmet))]
@@ -75,10 +78,10 @@ pub enum ResolveError {
         unmet: Vec<Unmet>,
     },
     /// The search was given up.
-    #[error("no answer after {guesses} guesses")]
+    #[error("no answer after {steps} steps")]
     TooHard {
-        /// How many choices were tried.
-        guesses: usize,
+        /// How many steps were allowed.
+        steps: u64,
     },
 }
 
@@ -106,6 +109,18 @@ fn listed(unmet: &[Unmet]) -> String {
 }
 
 impl ResolveError {
+    /// The error with its causes, in one line.
+    pub fn sentence(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        text
+    }
+
     /// A short, bounded label for metrics and events.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -6,12 +6,19 @@
 //! API may be chosen. The first consistent set of choices is the answer; a Subscription that can only
 //! stay is no error, but one that can't even stay is, for the whole namespace.
 
-use self::nodes::{Node, NodeId, Problem};
-use super::{Catalogs, Cause, Engine, Move, Next, Request, ResolveError};
+use std::collections::BTreeSet;
 
+use self::nodes::{Node, NodeId, Problem};
+use super::{Answers, Catalogs, Cause, Engine, Explanation, Move, Next, Request, ResolveError};
+
+mod answers;
+mod chance;
+mod explain;
 mod nodes;
 mod order;
+mod route;
 mod search;
+mod solver;
 
 /// The engine of OLM v0.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,12 +28,54 @@ impl Engine for OlmV0 {
     fn next(&self, catalogs: &Catalogs, request: &Request) -> Result<Next, ResolveError> {
         let installed = nodes::installed(catalogs, request);
         let problem = nodes::problem(catalogs, request, &installed)?;
-        let chosen = search::solve(&problem)?;
-        let mut moves: Vec<Move> =
-            chosen.iter().filter_map(|id| to_move(&problem, request, *id)).collect();
-        moves.sort();
-        Ok(if moves.is_empty() { Next::Stays } else { Next::Moves(moves) })
+        let chosen = answers::answer(&problem)?;
+        Ok(to_next(&problem, request, &chosen))
     }
+}
+
+impl OlmV0 {
+    /// What the next InstallPlan would hold, and what else it may hold where OLM itself leaves that
+    /// to chance.
+    pub fn answers(&self, catalogs: &Catalogs, request: &Request) -> Result<Answers, ResolveError> {
+        let installed = nodes::installed(catalogs, request);
+        let problem = nodes::problem(catalogs, request, &installed)?;
+        let found = answers::answers(&problem)?;
+        let next = to_next(&problem, request, &found.chosen);
+        let mut alternatives: Vec<Next> =
+            found.others.iter().map(|other| to_next(&problem, request, other)).collect();
+        alternatives.sort();
+        alternatives.dedup();
+        alternatives.retain(|alternative| *alternative != next);
+        Ok(Answers { next, alternatives, coverage: found.coverage })
+    }
+
+    /// For every Subscription what becomes of it, and of every bundle of its package that is not
+    /// taken the reason. Fails only where the namespace can't even be read; where nothing satisfies
+    /// everything, the reasons say what speaks against each bundle.
+    pub fn explain(
+        &self,
+        catalogs: &Catalogs,
+        request: &Request,
+    ) -> Result<Vec<Explanation>, ResolveError> {
+        let installed = nodes::installed(catalogs, request);
+        let problem = nodes::problem(catalogs, request, &installed)?;
+        let found = match answers::answers(&problem) {
+            Ok(found) => Some(found),
+            Err(ResolveError::Unsatisfiable { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let maybe: BTreeSet<NodeId> =
+            found.iter().flat_map(|found| &found.others).flatten().copied().collect();
+        let chosen = found.as_ref().map(|found| &found.chosen);
+        Ok(explain::explain((catalogs, request), &problem, chosen, &maybe))
+    }
+}
+
+fn to_next(problem: &Problem<'_>, request: &Request, chosen: &BTreeSet<NodeId>) -> Next {
+    let mut moves: Vec<Move> =
+        chosen.iter().filter_map(|id| to_move(problem, request, *id)).collect();
+    moves.sort();
+    if moves.is_empty() { Next::Stays } else { Next::Moves(moves) }
 }
 
 /// A catalog entry becomes a move; a CSV that stays does not.
@@ -35,8 +84,9 @@ fn to_move(problem: &Problem<'_>, request: &Request, id: NodeId) -> Option<Move>
         Node::Installed(_) => return None,
         Node::Entry(node) => (node.catalog, node.get()),
     };
-    let asking = problem.choices.iter().position(|choice| choice.contains(&id));
-    let subscription = asking.and_then(|index| request.subscriptions.get(index));
+    let mut asking = request.subscriptions.iter().zip(&problem.questions);
+    let asking = asking.find(|(_, question)| question.members.contains(&id));
+    let subscription = asking.map(|(subscription, _)| subscription);
     let installed = subscription.and_then(|subscription| subscription.installed.as_ref());
     Some(Move {
         package: entry.package.clone(),

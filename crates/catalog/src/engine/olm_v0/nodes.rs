@@ -9,17 +9,21 @@ use wavelift_core::version::Version;
 
 use super::order;
 use crate::{
-    catalog::{EntryId, IndexedEntry, Need, Traits},
+    catalog::{Candidate, EntryId, IndexedEntry, Need, Origin, Traits},
     engine::{
         CatalogKey, Catalogs, Installed, InstalledProperties, Request, ResolveError, Source,
         Subscription,
     },
-    graph::Gvk,
+    graph::{Gvk, Property},
 };
 
 /// A node's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId(usize);
+
+/// A question's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct QuestionId(usize);
 
 /// A CSV that is on the cluster now.
 #[derive(Debug)]
@@ -27,6 +31,7 @@ pub(super) struct InstalledNode<'a> {
     csv: &'a str,
     version: Option<&'a Version>,
     traits: Cow<'a, Traits>,
+    properties: &'a [Property],
     is_mandatory: bool,
 }
 
@@ -45,32 +50,50 @@ pub(super) enum Node<'a> {
     Entry(EntryNode<'a>),
 }
 
-/// A need of a node and the nodes that satisfy it, the preferred first.
+/// One of these has to be chosen.
 #[derive(Debug)]
-pub(super) struct NodeNeed<'a> {
-    pub(super) need: &'a Need,
-    pub(super) providers: Vec<NodeId>,
+pub(super) struct Question<'a> {
+    /// The alternatives in order of preference. Within one rank OLM's order is left to chance: the
+    /// same bundle in several channels.
+    pub(super) ranks: Vec<Vec<NodeId>>,
+    /// Every alternative once.
+    pub(super) members: Vec<NodeId>,
+    /// Who asks.
+    pub(super) asker: Asker<'a>,
+}
+
+/// Who asks a question.
+#[derive(Debug)]
+pub(super) enum Asker<'a> {
+    /// A Subscription: the answer must be given.
+    Subscription,
+    /// Nodes with the same need: the answer must be given if one of them is chosen.
+    Need { need: &'a Need, owners: Vec<NodeId> },
 }
 
 /// What only one chosen node may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Claim<'a> {
+pub(super) enum Claim<'a> {
+    /// To be of this package.
     Package(&'a str),
+    /// To provide this API.
     Api(&'a Gvk),
-    /// The right to follow, or to be, this installed CSV.
-    Csv(&'a str),
 }
 
-/// What has to be decided: the nodes that may be chosen, the ones that must be, and for each
-/// Subscription its alternatives in order of preference.
-#[derive(Debug)]
+/// What has to be decided.
+#[derive(Debug, Default)]
 pub(super) struct Problem<'a> {
+    /// The nodes that must be chosen.
     pub(super) mandatory: Vec<NodeId>,
-    /// In the order of the request's Subscriptions.
-    pub(super) choices: Vec<Vec<NodeId>>,
+    /// The Subscriptions' questions first, in the order of the request.
+    pub(super) questions: Vec<Question<'a>>,
+    /// Of each claim the nodes that make it.
+    pub(super) claims: BTreeMap<Claim<'a>, Vec<NodeId>>,
+    /// Of each node the ones that it would take the place of, and that would take its place.
+    pub(super) rivals: Vec<BTreeSet<NodeId>>,
     nodes: Vec<Node<'a>>,
-    needs: Vec<Vec<NodeNeed<'a>>>,
-    claims: Vec<BTreeSet<Claim<'a>>>,
+    needs: Vec<Vec<QuestionId>>,
+    claims_of: Vec<Vec<Claim<'a>>>,
 }
 
 /// The installed CSVs of the namespace, with what resolution looks at in them.
@@ -85,10 +108,12 @@ pub(super) fn installed<'a>(
     let mut nodes: Vec<InstalledNode<'a>> = Vec::new();
     for (csv, subscription) in unreferenced.chain(subscribed) {
         if nodes.iter().all(|node| node.csv != csv.csv) {
+            let (traits, properties) = installed_traits(catalogs, csv, subscription);
             nodes.push(InstalledNode {
                 csv: &csv.csv,
                 version: csv.version.as_ref(),
-                traits: installed_traits(catalogs, csv, subscription),
+                traits,
+                properties,
                 is_mandatory: subscription.is_none(),
             });
         }
@@ -100,21 +125,24 @@ fn installed_traits<'a>(
     catalogs: &'a Catalogs,
     csv: &'a Installed,
     subscription: Option<&'a Subscription>,
-) -> Cow<'a, Traits> {
+) -> (Cow<'a, Traits>, &'a [Property]) {
     let in_catalog = || {
         let subscription = subscription?;
-        let index = catalogs.get(&subscription.catalog)?.catalog.index();
+        let catalog = &catalogs.get(&subscription.catalog)?.catalog;
+        let index = catalog.index();
         let mut channels = index.channels(&subscription.package)?;
-        channels.find_map(|channel| {
+        let traits = channels.find_map(|channel| {
             let entries = index.channel_entries(&subscription.package, channel);
             let entry = entries.iter().map(|id| index.entry(*id)).find(|e| e.name == csv.csv)?;
             Some(Cow::Borrowed(&*entry.traits))
-        })
+        })?;
+        let bundle = catalog.bundle(&subscription.package, &csv.csv)?;
+        Some((traits, bundle.properties.as_slice()))
     };
     match &csv.properties {
-        InstalledProperties::Known(properties) => Cow::Owned(Traits::of(properties)),
+        InstalledProperties::Known(properties) => (Cow::Owned(Traits::of(properties)), properties),
         InstalledProperties::AsInCatalog => {
-            in_catalog().unwrap_or_else(|| Cow::Owned(Traits::of(&[])))
+            in_catalog().unwrap_or_else(|| (Cow::Owned(Traits::of(&[])), &[]))
         }
     }
 }
@@ -125,55 +153,52 @@ pub(super) fn problem<'a>(
     request: &'a Request,
     installed: &'a [InstalledNode<'a>],
 ) -> Result<Problem<'a>, ResolveError> {
-    let mut building =
-        Building { catalogs, request, installed, nodes: Vec::new(), ids: BTreeMap::new() };
-    building.nodes.extend(installed.iter().map(Node::Installed));
-    let mut problem = Problem {
-        mandatory: (0..installed.len())
-            .filter(|i| installed[*i].is_mandatory)
-            .map(NodeId)
-            .collect(),
-        choices: Vec::new(),
-        nodes: Vec::new(),
-        needs: Vec::new(),
-        claims: Vec::new(),
+    let mut building = Building {
+        catalogs,
+        request,
+        installed,
+        problem: Problem::default(),
+        ids: BTreeMap::new(),
+        asked: BTreeMap::new(),
     };
-    let mut followers: BTreeMap<NodeId, Vec<&'a str>> = BTreeMap::new();
+    building.problem.nodes.extend(installed.iter().map(Node::Installed));
+    building.problem.mandatory =
+        (0..installed.len()).filter(|i| installed[*i].is_mandatory).map(NodeId).collect();
+    let mut replaced = Vec::new();
     for subscription in &request.subscriptions {
-        let mut choice = building.candidates(subscription)?;
-        if let Some(csv) = &subscription.installed {
-            for id in &choice {
-                followers.entry(*id).or_default().push(&csv.csv);
-            }
-            choice.extend(building.installed_id(&csv.csv));
+        let mut ranks = building.candidates(subscription)?;
+        if let Some(csv) = &subscription.installed
+            && let Some(id) = building.installed_id(&csv.csv)
+        {
+            replaced.extend(ranks.iter().flatten().map(|candidate| (*candidate, id)));
+            ranks.push(vec![id]);
         }
-        problem.choices.push(choice);
+        building.problem.questions.push(Question::new(ranks, Asker::Subscription));
     }
     // Needs bring new nodes in while the list is walked.
-    while problem.needs.len() < building.nodes.len() {
-        problem.needs.push(building.needs(NodeId(problem.needs.len()))?);
+    while building.problem.needs.len() < building.problem.nodes.len() {
+        let needs = building.needs(NodeId(building.problem.needs.len()))?;
+        building.problem.needs.push(needs);
     }
-    problem.claims = (0..building.nodes.len())
-        .map(|index| claims(&building.nodes[index], followers.get(&NodeId(index))))
-        .collect();
-    problem.nodes = building.nodes;
+    let mut problem = building.problem;
+    problem.rivals = vec![BTreeSet::new(); problem.nodes.len()];
+    for (candidate, current) in replaced {
+        problem.rivals[candidate.0].insert(current);
+        problem.rivals[current.0].insert(candidate);
+    }
+    problem.claim();
     Ok(problem)
 }
 
-fn claims<'a>(node: &Node<'a>, follows: Option<&Vec<&'a str>>) -> BTreeSet<Claim<'a>> {
-    let (traits, csv) = match node {
-        Node::Installed(installed) => (&*installed.traits, Some(installed.csv)),
-        Node::Entry(entry) => (&*entry.get().traits, None),
-    };
-    let packages = traits.packages.iter().map(|(name, _)| Claim::Package(name));
-    let apis = traits.provides.iter().map(Claim::Api);
-    let followed = follows.into_iter().flatten().copied().chain(csv).map(Claim::Csv);
-    packages.chain(apis).chain(followed).collect()
-}
-
-// === impl NodeId, EntryNode, Node ===
+// === impl NodeId, QuestionId, EntryNode, Node, Question ===
 
 impl NodeId {
+    pub(super) fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl QuestionId {
     pub(super) fn index(self) -> usize {
         self.0
     }
@@ -201,6 +226,22 @@ impl<'a> Node<'a> {
     }
 }
 
+impl<'a> Question<'a> {
+    fn new(ranks: Vec<Vec<NodeId>>, asker: Asker<'a>) -> Self {
+        let mut seen = BTreeSet::new();
+        let members = ranks.iter().flatten().copied().filter(|id| seen.insert(*id)).collect();
+        Self { ranks, members, asker }
+    }
+
+    /// The nodes whose need it is.
+    pub(super) fn owners(&self) -> &[NodeId] {
+        match &self.asker {
+            Asker::Subscription => &[],
+            Asker::Need { owners, .. } => owners,
+        }
+    }
+}
+
 // === impl Problem ===
 
 impl<'a> Problem<'a> {
@@ -212,13 +253,34 @@ impl<'a> Problem<'a> {
         (0..self.nodes.len()).map(NodeId)
     }
 
-    pub(super) fn needs(&self, id: NodeId) -> &[NodeNeed<'a>] {
+    pub(super) fn question_ids(&self) -> impl Iterator<Item = QuestionId> + use<> {
+        (0..self.questions.len()).map(QuestionId)
+    }
+
+    pub(super) fn question(&self, id: QuestionId) -> &Question<'a> {
+        &self.questions[id.0]
+    }
+
+    /// What a node needs, in its own order.
+    pub(super) fn needs(&self, id: NodeId) -> &[QuestionId] {
         &self.needs[id.0]
     }
 
-    /// Whether the two can't both be on the cluster.
-    pub(super) fn conflict(&self, a: NodeId, b: NodeId) -> bool {
-        !self.claims[a.0].is_disjoint(&self.claims[b.0])
+    pub(super) fn claims_of(&self, id: NodeId) -> &[Claim<'a>] {
+        &self.claims_of[id.0]
+    }
+
+    fn claim(&mut self) {
+        for index in 0..self.nodes.len() {
+            let traits = self.nodes[index].traits();
+            let packages = traits.packages.iter().map(|(name, _)| Claim::Package(name));
+            let claims: BTreeSet<Claim<'a>> =
+                packages.chain(traits.provides.iter().map(Claim::Api)).collect();
+            for claim in &claims {
+                self.claims.entry(*claim).or_default().push(NodeId(index));
+            }
+            self.claims_of.push(claims.into_iter().collect());
+        }
     }
 }
 
@@ -228,8 +290,10 @@ struct Building<'a> {
     catalogs: &'a Catalogs,
     request: &'a Request,
     installed: &'a [InstalledNode<'a>],
-    nodes: Vec<Node<'a>>,
+    problem: Problem<'a>,
     ids: BTreeMap<(&'a CatalogKey, EntryId), NodeId>,
+    /// The same need of bundles of the same catalog is the same question.
+    asked: BTreeMap<(Option<&'a CatalogKey>, String), QuestionId>,
 }
 
 impl<'a> Building<'a> {
@@ -238,7 +302,7 @@ impl<'a> Building<'a> {
     }
 
     fn entry_id(&mut self, entry: EntryNode<'a>) -> NodeId {
-        let nodes = &mut self.nodes;
+        let nodes = &mut self.problem.nodes;
         *self.ids.entry((entry.catalog, entry.id)).or_insert_with(|| {
             nodes.push(Node::Entry(entry));
             NodeId(nodes.len() - 1)
@@ -246,50 +310,75 @@ impl<'a> Building<'a> {
     }
 
     /// The entries that a Subscription may go to, the preferred first.
-    fn candidates(&mut self, subscription: &'a Subscription) -> Result<Vec<NodeId>, ResolveError> {
-        let mut ids = Vec::new();
-        for entry in order::candidates(self.catalogs, subscription)? {
-            let id = self.entry_id(entry);
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
-        Ok(ids)
+    fn candidates(
+        &mut self,
+        subscription: &'a Subscription,
+    ) -> Result<Vec<Vec<NodeId>>, ResolveError> {
+        let ranks = order::candidates(self.catalogs, subscription)?;
+        let ids = |rank: Vec<EntryNode<'a>>| rank.into_iter().map(|e| self.entry_id(e)).collect();
+        Ok(ranks.into_iter().map(ids).collect())
     }
 
-    fn needs(&mut self, id: NodeId) -> Result<Vec<NodeNeed<'a>>, ResolveError> {
-        let node = &self.nodes[id.0];
+    fn needs(&mut self, id: NodeId) -> Result<Vec<QuestionId>, ResolveError> {
+        let node = &self.problem.nodes[id.0];
         let name = node.name();
-        let own_catalog = match node {
-            Node::Installed(_) => None,
-            Node::Entry(entry) => Some(entry.catalog),
+        let (own_catalog, traits) = match node {
+            Node::Installed(installed) => (None, &*installed.traits),
+            Node::Entry(entry) => (Some(entry.catalog), &*entry.get().traits),
         };
-        let needs = node.traits().needs.as_ref();
+        let needs = traits.needs.as_ref();
         let needs = needs.map_err(|source| ResolveError::Need {
             bundle: name.to_owned(),
             source: source.clone(),
         })?;
         let mut result = Vec::with_capacity(needs.len());
         for need in needs {
-            if need.cel().is_some() {
-                return Err(ResolveError::Cel { bundle: name.to_owned() });
+            let key = (own_catalog, need.to_string());
+            let question = match self.asked.get(&key) {
+                Some(question) => *question,
+                None => self.ask(need, own_catalog, name)?,
+            };
+            self.asked.insert(key, question);
+            if let Asker::Need { owners, .. } = &mut self.problem.questions[question.0].asker {
+                owners.push(id);
             }
-            let mut providers: Vec<NodeId> = (0..self.installed.len())
-                .filter(|index| is_met_by_installed(need, &self.installed[*index]))
-                .map(NodeId)
-                .collect();
-            let found =
-                order::providers(self.catalogs, &self.request.namespace, own_catalog, need)?;
-            for entry in found {
-                providers.push(self.entry_id(entry));
-            }
-            result.push(NodeNeed { need, providers });
+            result.push(question);
         }
         Ok(result)
     }
+
+    fn ask(
+        &mut self,
+        need: &'a Need,
+        own_catalog: Option<&'a CatalogKey>,
+        bundle: &str,
+    ) -> Result<QuestionId, ResolveError> {
+        let cel = |source| ResolveError::Cel { bundle: bundle.to_owned(), source };
+        need.check().map_err(cel)?;
+        let mut providers = Vec::new();
+        for (index, installed) in self.installed.iter().enumerate() {
+            if need.is_met_by(&installed.candidate()).map_err(cel)? {
+                providers.push(vec![NodeId(index)]);
+            }
+        }
+        let namespace = &self.request.namespace;
+        for entry in order::providers(self.catalogs, namespace, own_catalog, (need, bundle))? {
+            providers.push(vec![self.entry_id(entry)]);
+        }
+        let asker = Asker::Need { need, owners: Vec::new() };
+        self.problem.questions.push(Question::new(providers, asker));
+        Ok(QuestionId(self.problem.questions.len() - 1))
+    }
 }
 
-fn is_met_by_installed(need: &Need, installed: &InstalledNode<'_>) -> bool {
-    let package = installed.traits.packages.last().map_or("", |(name, _)| name.as_str());
-    need.is_met_by(&installed.traits, package, installed.version)
+impl InstalledNode<'_> {
+    fn candidate(&self) -> Candidate<'_> {
+        Candidate {
+            traits: &self.traits,
+            package: self.traits.packages.last().map_or("", |(name, _)| name.as_str()),
+            version: self.version,
+            properties: self.properties,
+            origin: Origin::Cluster,
+        }
+    }
 }

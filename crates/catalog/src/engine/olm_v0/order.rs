@@ -1,18 +1,22 @@
 //! OLM's preferences: which entry comes before which.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::nodes::EntryNode;
 use crate::{
-    catalog::{EntryId, Index, IndexedEntry, Need},
+    catalog::{BadRule, Candidate, Catalog, EntryId, Index, IndexedEntry, Need, Origin},
     engine::{CatalogKey, Catalogs, ResolveError, Source, Subscription},
 };
 
 /// The entries that a Subscription may go to: channel by channel, the one nearest to the head first.
+/// Entries of one rank are the same bundle in several channels, between which OLM does not choose.
 pub(super) fn candidates<'a>(
     catalogs: &'a Catalogs,
     subscription: &'a Subscription,
-) -> Result<Vec<EntryNode<'a>>, ResolveError> {
+) -> Result<Vec<Vec<EntryNode<'a>>>, ResolveError> {
     let Subscription { package, channel, catalog, installed, starting_csv } = subscription;
     let source = catalogs.get(catalog).filter(|source| !source.catalog.index().is_empty());
     let source = source.ok_or_else(|| ResolveError::CatalogMissing {
@@ -21,32 +25,29 @@ pub(super) fn candidates<'a>(
     })?;
     let index = source.catalog.index();
     let channels = channels(index, subscription)?;
-    // The same bundle in the other channels is as good as in the one where it was found.
-    let named = |name: &str| -> Vec<EntryId> {
-        let entries = channels.iter().flat_map(|channel| index.channel_entries(package, channel));
-        entries.copied().filter(|id| index.entry(*id).name == name).collect()
-    };
-    let mut ids = Vec::new();
-    match (installed, starting_csv.as_deref().filter(|csv| !csv.is_empty())) {
-        (None, Some(csv)) => {
-            ids = named(csv);
-            if ids.is_empty() {
-                let (package, channel) = (package.clone(), channel.clone());
-                let csv = csv.to_owned();
-                return Err(ResolveError::StartingCsvMissing { package, channel, csv });
-            }
-        }
-        (Some(_), _) | (None, None) => {
-            for channel in &channels {
-                let chain = chain(index, package, channel)?.iter().copied();
-                for id in chain.filter(|id| follows(index.entry(*id), subscription)) {
-                    ids.push(id);
-                    ids.extend(named(&index.entry(id).name));
-                }
+    let mut by_name: BTreeMap<&str, Vec<EntryId>> = BTreeMap::new();
+    for id in channels.iter().flat_map(|channel| index.channel_entries(package, channel)) {
+        by_name.entry(&index.entry(*id).name).or_default().push(*id);
+    }
+    let starting_csv = starting_csv.as_deref().filter(|csv| !csv.is_empty() && installed.is_none());
+    let mut ranks = Vec::new();
+    if let Some(csv) = starting_csv {
+        // Wherever it stands in its channel, and even if another entry skips it.
+        ranks.push(by_name.remove(csv).ok_or_else(|| {
+            let (package, channel) = (package.clone(), channel.clone());
+            ResolveError::StartingCsvMissing { package, channel, csv: csv.to_owned() }
+        })?);
+    } else {
+        for channel in &channels {
+            let chain = chain(index, package, channel)?.iter().map(|id| index.entry(*id));
+            for entry in chain.filter(|entry| follows(entry, subscription)) {
+                // The same bundle in the other channels is as good as in the one where it was found.
+                ranks.extend(by_name.remove(entry.name.as_str()));
             }
         }
     }
-    Ok(ids.into_iter().map(|id| EntryNode { catalog, source, id }).collect())
+    let node = |id| EntryNode { catalog, source, id };
+    Ok(ranks.into_iter().map(|rank| rank.into_iter().map(node).collect()).collect())
 }
 
 fn follows(entry: &IndexedEntry, subscription: &Subscription) -> bool {
@@ -81,7 +82,8 @@ fn is_default(index: &Index, package: &str, channel: &str) -> bool {
     first.is_some_and(|id| index.entry(*id).is_in_default_channel)
 }
 
-fn chain<'a>(
+/// The order of a channel.
+pub(super) fn chain<'a>(
     index: &'a Index,
     package: &str,
     channel: &str,
@@ -104,8 +106,9 @@ pub(super) fn providers<'a>(
     catalogs: &'a Catalogs,
     namespace: &str,
     own_catalog: Option<&CatalogKey>,
-    need: &Need,
+    (need, bundle): (&Need, &str),
 ) -> Result<Vec<EntryNode<'a>>, ResolveError> {
+    let cel = |source| ResolveError::Cel { bundle: bundle.to_owned(), source };
     let mut sources: Vec<(&CatalogKey, &Source)> = catalogs.iter().collect();
     sources.sort_by_key(|(key, source)| {
         let is_foreign = key.namespace != namespace;
@@ -114,15 +117,16 @@ pub(super) fn providers<'a>(
     let mut found = Vec::new();
     for (catalog, source) in sources {
         let index = source.catalog.index();
+        let matching = matching(&source.catalog, need).map_err(cel)?;
         let mut channels = BTreeSet::new();
-        for id in matching(index, need) {
-            let entry = index.entry(id);
+        for id in &matching {
+            let entry = index.entry(*id);
             let (package, channel) = (entry.package.as_str(), entry.channel.as_str());
             channels.insert((!entry.is_in_default_channel, package, channel));
         }
         for (_, package, channel) in channels {
             let chain = chain(index, package, channel)?.iter().copied();
-            let meeting = chain.filter(|id| meets(index.entry(*id), need));
+            let meeting = chain.filter(|id| matching.contains(id));
             found.extend(meeting.map(|id| EntryNode { catalog, source, id }));
         }
     }
@@ -130,21 +134,34 @@ pub(super) fn providers<'a>(
 }
 
 /// All entries that satisfy a need, skipped ones too: they decide which channels are looked at.
-fn matching(index: &Index, need: &Need) -> Vec<EntryId> {
-    let meeting = |id: &EntryId| meets(index.entry(*id), need);
-    match need {
-        Need::Api(gvk) => index.providers(gvk).to_vec(),
+fn matching(catalog: &Catalog, need: &Need) -> Result<BTreeSet<EntryId>, BadRule> {
+    let index = catalog.index();
+    let all: Vec<EntryId> = match need {
+        Need::Api(gvk) => return Ok(index.providers(gvk).iter().copied().collect()),
         Need::Package { name, .. } => {
             let channels = index.channels(name).into_iter().flatten();
-            let entries = channels.flat_map(|channel| index.channel_entries(name, channel));
-            entries.copied().filter(meeting).collect()
+            channels.flat_map(|channel| index.channel_entries(name, channel)).copied().collect()
         }
-        Need::Label(_) | Need::All(_) | Need::Any(_) | Need::Not(_) | Need::Cel(_) => {
-            index.ids().filter(meeting).collect()
+        Need::Label(_) | Need::All(_) | Need::Any(_) | Need::Not(_) | Need::Cel { .. } => {
+            index.ids().collect()
+        }
+    };
+    let mut matching = BTreeSet::new();
+    for id in all {
+        if meets(catalog, index.entry(id), need)? {
+            matching.insert(id);
         }
     }
+    Ok(matching)
 }
 
-fn meets(entry: &IndexedEntry, need: &Need) -> bool {
-    need.is_met_by(&entry.traits, &entry.package, entry.version.as_ref())
+fn meets(catalog: &Catalog, entry: &IndexedEntry, need: &Need) -> Result<bool, BadRule> {
+    let bundle = catalog.bundle(&entry.package, &entry.name);
+    need.is_met_by(&Candidate {
+        traits: &entry.traits,
+        package: &entry.package,
+        version: entry.version.as_ref(),
+        properties: bundle.map_or(&[], |bundle| bundle.properties.as_slice()),
+        origin: Origin::Catalog,
+    })
 }

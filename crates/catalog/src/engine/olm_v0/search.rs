@@ -1,188 +1,227 @@
-//! The search: choices in order, the preferred alternative first, back when nothing is left.
+//! OLM's search: question by question in the order in which they come up, the preferred alternative
+//! first.
+//!
+//! The order in which OLM asks is partly left to chance. A [`Chance`] stands for it, so that one way
+//! can be followed, or all of them. One trait of OLM's search decides answers and is kept: when it
+//! goes back, a question that stays open goes on with its next alternative and does not start over.
+//! A question that has run out of alternatives this way is left without an answer, if only there is
+//! some way to answer it: OLM then makes an InstallPlan that leaves a need unmet.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use super::{
-    ResolveError,
-    nodes::{NodeId, Problem},
+    chance::Chance,
+    nodes::{NodeId, Problem, QuestionId},
+    solver::{Budget, Contradiction, Exhausted, Solver, Value},
 };
-use crate::engine::Unmet;
 
-/// Real namespaces need tens of guesses. An adversary's catalog must not hold a hub up.
-const GUESSES_MAX: usize = 200_000;
+/// How a search ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The chosen nodes.
+    Chosen {
+        nodes: BTreeSet<NodeId>,
+        /// Whether any order would have come to the same.
+        is_certain: bool,
+    },
+    /// Nothing satisfies everything.
+    Unsatisfiable,
+}
 
-/// How many reasons are listed.
-const UNMET_MAX: usize = 16;
-
-/// A question that is still open: one of these must be chosen.
-#[derive(Debug, Clone, Copy)]
-struct Choice<'p> {
-    alternatives: &'p [NodeId],
+/// A question that is still open.
+#[derive(Debug, Clone)]
+struct Open {
+    question: QuestionId,
+    /// The alternatives in the order that chance gave them, as far as it was asked.
+    order: Vec<NodeId>,
     next: usize,
 }
 
-/// A question that was answered.
+/// A question that was answered or left.
 #[derive(Debug)]
-struct Guess<'p> {
-    choice: Choice<'p>,
-    /// What was newly chosen; nothing if an earlier choice answers the question too.
-    chosen: Option<NodeId>,
+struct Guess {
+    open: Open,
+    /// What was newly chosen, and where the solver stood before.
+    chosen: Option<(NodeId, usize)>,
     /// How many questions it raised.
     raised: usize,
 }
 
-struct Search<'p> {
-    problem: &'p Problem<'p>,
-    is_hopeless: Vec<bool>,
-    open: VecDeque<Choice<'p>>,
-    guesses: Vec<Guess<'p>>,
-    chosen: BTreeSet<NodeId>,
-    guessed: usize,
+/// What is known of the choices that were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// Nothing speaks against them.
+    Nothing,
+    /// They lead nowhere.
+    DeadEnd,
 }
 
-/// The chosen nodes.
-pub(super) fn solve(problem: &Problem<'_>) -> Result<BTreeSet<NodeId>, ResolveError> {
-    let is_hopeless = hopeless(problem);
-    let questions = problem
-        .mandatory
-        .iter()
-        .map(std::slice::from_ref)
-        .chain(problem.choices.iter().map(Vec::as_slice));
-    let open = questions.map(|alternatives| Choice { alternatives, next: 0 }).collect();
+/// One search.
+struct Search<'p, 'c> {
+    problem: &'p Problem<'p>,
+    solver: Solver<'p>,
+    open: VecDeque<Open>,
+    guesses: Vec<Guess>,
+    chosen: BTreeSet<NodeId>,
+    /// What had to be chosen before the first choice, whether or not a question comes to it.
+    forced: Vec<NodeId>,
+    chance: &'c mut Chance,
+    /// Every question so far took its own first alternative.
+    is_certain: bool,
+}
+
+/// Searches for the answers to these questions, asked in this order: those of Subscriptions and the
+/// needs of mandatory nodes.
+pub(super) fn search<'p>(
+    problem: &'p Problem<'p>,
+    first: &[QuestionId],
+    chance: &mut Chance,
+    budget: &mut Budget,
+) -> Result<Ending, Exhausted> {
+    let Ok(solver) = Solver::new(problem, first, budget)? else {
+        return Ok(Ending::Unsatisfiable);
+    };
+    let forced = problem.ids().filter(|id| solver.value(*id) == Value::In).collect();
     let search = Search {
         problem,
-        is_hopeless,
-        open,
+        solver,
+        forced,
+        open: first.iter().copied().map(Open::new).collect(),
         guesses: Vec::new(),
-        chosen: BTreeSet::new(),
-        guessed: 0,
+        chosen: problem.mandatory.iter().copied().collect(),
+        chance,
+        is_certain: true,
     };
-    search.run()
+    search.run(budget)
 }
 
-impl<'p> Search<'p> {
-    fn run(mut self) -> Result<BTreeSet<NodeId>, ResolveError> {
-        while let Some(choice) = self.open.pop_front() {
-            if self.answer(choice) {
-                continue;
-            }
-            self.open.push_front(Choice { next: 0, ..choice });
-            if !self.back() {
-                return Err(ResolveError::Unsatisfiable { unmet: self.unmet() });
-            }
-            if self.guessed > GUESSES_MAX {
-                return Err(ResolveError::TooHard { guesses: self.guessed });
-            }
-        }
-        Ok(self.chosen)
+impl Open {
+    fn new(question: QuestionId) -> Self {
+        Self { question, order: Vec::new(), next: 0 }
     }
+}
 
-    /// Answers a question by an earlier choice or by its next alternative that fits.
-    fn answer(&mut self, choice: Choice<'p>) -> bool {
-        if choice.alternatives.iter().any(|id| self.chosen.contains(id)) {
-            self.guesses.push(Guess { choice, chosen: None, raised: 0 });
-            return true;
-        }
-        for (at, id) in choice.alternatives.iter().enumerate().skip(choice.next) {
-            self.guessed += 1;
-            if self.fits(*id) {
-                self.choose(*id, Choice { next: at + 1, ..choice });
-                if self.leaves_all_answerable() {
-                    return true;
+impl Search<'_, '_> {
+    fn run(mut self, budget: &mut Budget) -> Result<Ending, Exhausted> {
+        let mut known = Known::Nothing;
+        loop {
+            if self.open.is_empty() && known == Known::Nothing {
+                if self.is_possible(budget)? {
+                    let Self { chosen: mut nodes, forced, is_certain, .. } = self;
+                    nodes.extend(forced);
+                    return Ok(Ending::Chosen { nodes, is_certain });
                 }
-                self.undo();
-                self.open.pop_front();
+                known = Known::DeadEnd;
             }
+            known = match known {
+                Known::Nothing => self.guess(budget)?,
+                Known::DeadEnd => {
+                    self.is_certain = false;
+                    match self.undo() {
+                        None if self.guesses.is_empty() => return Ok(Ending::Unsatisfiable),
+                        None => known,
+                        // OLM's solver has learned enough to see that earlier choices lead nowhere too.
+                        Some(()) if self.is_possible(budget)? => Known::Nothing,
+                        Some(()) => Known::DeadEnd,
+                    }
+                }
+            };
         }
-        false
     }
 
-    fn choose(&mut self, id: NodeId, choice: Choice<'p>) {
+    /// Answers the first open question, by an earlier choice or by its next alternative.
+    fn guess(&mut self, budget: &mut Budget) -> Result<Known, Exhausted> {
+        let Some(mut open) = self.open.pop_front() else { return Ok(Known::Nothing) };
+        budget.spend(1)?;
+        let members = &self.problem.question(open.question).members;
+        let is_answered = members.iter().any(|id| self.chosen.contains(id));
+        let is_by_first = members.first().is_some_and(|id| self.chosen.contains(id));
+        self.is_certain &= !is_answered || is_by_first;
+        let next = if is_answered { None } else { self.next_of(&mut open) };
+        let Some(id) = next else {
+            self.guesses.push(Guess { open, chosen: None, raised: 0 });
+            return Ok(Known::Nothing);
+        };
+        let mark = self.solver.mark();
         self.chosen.insert(id);
         let needs = self.problem.needs(id);
-        for need in needs {
-            self.open.push_back(Choice { alternatives: &need.providers, next: 0 });
-        }
-        self.guesses.push(Guess { choice, chosen: Some(id), raised: needs.len() });
+        self.open.extend(needs.iter().copied().map(Open::new));
+        self.guesses.push(Guess { open, chosen: Some((id, mark)), raised: needs.len() });
+        Ok(match self.solver.choose(id, budget)? {
+            Ok(()) => Known::Nothing,
+            Err(Contradiction) => Known::DeadEnd,
+        })
     }
 
-    /// Takes the last answer back and puts its question in front again.
-    fn undo(&mut self) -> Option<NodeId> {
+    /// The next alternative of a question; within a rank chance says which.
+    fn next_of(&mut self, open: &mut Open) -> Option<NodeId> {
+        let question = self.problem.question(open.question);
+        if open.next == open.order.len() {
+            let mut before = 0;
+            let rank = question.ranks.iter().find(|rank| {
+                before += rank.len();
+                before > open.next
+            })?;
+            let mut left: Vec<NodeId> =
+                rank.iter().copied().filter(|id| !open.order.contains(id)).collect();
+            // An alternative that can't be is passed over wherever it stands: no need to try all
+            // orders of those.
+            left.sort_by_key(|id| self.solver.value(*id) == Value::Out);
+            let possible = left.iter().filter(|id| self.solver.value(**id) != Value::Out).count();
+            self.is_certain &= rank.len() < 2;
+            let picked = self.chance.pick(possible.max(1));
+            open.order.push(*left.get(picked)?);
+        }
+        open.order.get(open.next).copied()
+    }
+
+    /// Takes the last guess back; nothing if it chose nothing.
+    fn undo(&mut self) -> Option<()> {
         let guess = self.guesses.pop()?;
         for _ in 0..guess.raised {
             self.open.pop_back();
         }
-        if let Some(id) = guess.chosen {
+        let mut open = guess.open;
+        let result = guess.chosen.map(|(id, mark)| {
             self.chosen.remove(&id);
-        }
-        self.open.push_front(guess.choice);
-        guess.chosen
+            self.solver.back_to(mark);
+            open.next += 1;
+        });
+        self.open.push_front(open);
+        result
     }
 
-    /// Takes answers back until one was a real choice, which then goes on with its next alternative.
-    fn back(&mut self) -> bool {
-        while !self.guesses.is_empty() {
-            if self.undo().is_some() {
-                return true;
+    /// Whether there is any way to answer every question beside what was chosen.
+    fn is_possible(&mut self, budget: &mut Budget) -> Result<bool, Exhausted> {
+        self.fill(budget, 0)
+    }
+
+    /// Answers what is unanswered, trying every alternative, and takes all of it back. An alternative
+    /// that led nowhere is out for the ones after it.
+    fn fill(&mut self, budget: &mut Budget, depth: usize) -> Result<bool, Exhausted> {
+        let Some(question) = self.solver.unanswered(budget)? else { return Ok(true) };
+        if depth > DEPTH_MAX {
+            return Err(Exhausted);
+        }
+        let start = self.solver.mark();
+        let members = &self.problem.question(question).members;
+        let mut found = false;
+        for id in members {
+            if self.solver.value(*id) == Value::Out {
+                continue;
+            }
+            budget.spend(1)?;
+            let before = self.solver.mark();
+            found = self.solver.choose(*id, budget)?.is_ok() && self.fill(budget, depth + 1)?;
+            self.solver.back_to(before);
+            if found || self.solver.set(*id, Value::Out, budget)?.is_err() {
+                break;
             }
         }
-        false
-    }
-
-    fn fits(&self, id: NodeId) -> bool {
-        !self.is_hopeless[id.index()]
-            && self.chosen.iter().all(|chosen| !self.problem.conflict(*chosen, id))
-    }
-
-    /// Looks one question ahead: a question that nothing can answer any more ends this branch.
-    fn leaves_all_answerable(&self) -> bool {
-        self.open.iter().all(|choice| {
-            choice.alternatives.iter().any(|id| self.chosen.contains(id) || self.fits(*id))
-        })
-    }
-
-    /// What each Subscription's alternatives lack by themselves.
-    fn unmet(&self) -> Vec<Unmet> {
-        let nodes = self.problem;
-        let asked = self.problem.mandatory.iter().chain(self.problem.choices.iter().flatten());
-        let mut unmet = BTreeMap::new();
-        for id in asked.filter(|id| self.is_hopeless[id.index()]) {
-            let bundle = nodes.node(*id).name().to_owned();
-            if nodes.node(*id).traits().is_prohibited {
-                unmet.insert(
-                    (bundle.clone(), String::new()),
-                    Unmet::Deprecated { bundle: bundle.clone() },
-                );
-            }
-            for need in nodes.needs(*id) {
-                if need.providers.iter().all(|id| self.is_hopeless[id.index()]) {
-                    let need = need.need.to_string();
-                    let reason = Unmet::Need { bundle: bundle.clone(), need: need.clone() };
-                    unmet.insert((bundle.clone(), need), reason);
-                }
-            }
-        }
-        unmet.into_values().take(UNMET_MAX).collect()
+        self.solver.back_to(start);
+        Ok(found)
     }
 }
 
-/// The nodes that can't be chosen whatever else is: prohibited ones, and those with a need that only
-/// such nodes satisfy.
-fn hopeless(problem: &Problem<'_>) -> Vec<bool> {
-    let nodes = problem;
-    let mut is_hopeless: Vec<bool> =
-        nodes.ids().map(|id| nodes.node(id).traits().is_prohibited).collect();
-    loop {
-        let mut changed = false;
-        for id in nodes.ids().filter(|id| !is_hopeless[id.index()]).collect::<Vec<_>>() {
-            let unmet = |providers: &[NodeId]| providers.iter().all(|p| is_hopeless[p.index()]);
-            if nodes.needs(id).iter().any(|need| unmet(&need.providers)) {
-                is_hopeless[id.index()] = true;
-                changed = true;
-            }
-        }
-        if !changed {
-            return is_hopeless;
-        }
-    }
-}
+/// How many choices may hang on each other where the search has to try all.
+const DEPTH_MAX: usize = 2000;

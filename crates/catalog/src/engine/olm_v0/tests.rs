@@ -7,7 +7,9 @@ use super::*;
 use crate::{
     Catalog, Fbc, Limits,
     catalog::ChainError,
-    engine::{CatalogKey, Installed, InstalledProperties, Source, Subscription, Unmet},
+    engine::{
+        CatalogKey, Installed, InstalledProperties, Outcome, Reason, Source, Subscription, Unmet,
+    },
 };
 
 /// A catalog of packages, each with channel `stable` and a bundle `<package>.v<version>` for every
@@ -24,7 +26,7 @@ fn mk_catalog(packages: &[Package<'_>]) -> Catalog {
         let default = channels[0].0;
         text +=
             &json!({"schema": "olm.package", "name": name, "defaultChannel": default}).to_string();
-        let mut versions = std::collections::BTreeSet::new();
+        let mut versions = BTreeSet::new();
         for (channel, entries) in *channels {
             let entries: Vec<Value> = entries
                 .iter()
@@ -418,4 +420,219 @@ fn many_neighbours_that_can_only_stay_do_not_make_the_search_explode() {
     let subscriptions = names.iter().map(|name| subscription(name, "stable", None)).collect();
     let error = ask(mk_catalog(&packages), subscriptions).unwrap_err();
     assert!(matches!(error.kind(), "Unsatisfiable" | "TooHard"), "{error:?}");
+}
+
+/// alpha 1.0.0 to 1.3.0: 1.3.0 needs beta 3, 1.2.0 is forbidden, 1.1.0 follows 1.0.0.
+fn with_reasons() -> Catalogs {
+    let alpha = [
+        ("1.0.0", json!({})),
+        ("1.1.0", json!({"replaces": "alpha.v1.0.0"})),
+        ("1.2.0", json!({"replaces": "alpha.v1.1.0", "skipRange": "<1.2.0"})),
+        ("1.3.0", json!({"replaces": "alpha.v1.2.0", "skipRange": "<1.3.0"})),
+        ("1.4.0", json!({"replaces": "alpha.v1.3.0"})),
+    ];
+    let fast = [("1.5.0", json!({}))];
+    let deprecated = json!({"type": "olm.deprecated", "value": {}});
+    Catalogs::one(
+        key(),
+        Arc::new(mk_catalog(&[
+            Package {
+                name: "alpha",
+                channels: &[("stable", &alpha), ("fast", &fast)],
+                properties: &[("1.2.0", deprecated), ("1.3.0", needs("beta", ">=3.0.0"))],
+            },
+            Package {
+                name: "beta",
+                channels: &[("stable", &[("1.0.0", json!({}))])],
+                properties: &[],
+            },
+        ])),
+    )
+}
+
+#[test]
+fn every_bundle_that_is_not_taken_has_its_reason() {
+    let request = request(vec![subscription("alpha", "stable", Some("1.0.0"))]);
+    let [of] = OlmV0.explain(&with_reasons(), &request).unwrap().try_into().unwrap();
+    assert_eq!(of.outcome, Outcome::Moves { to: "alpha.v1.1.0".to_owned() });
+    let reasons: Vec<(&str, &Reason)> =
+        of.passed.iter().map(|passed| (passed.csv.as_str(), &passed.reason)).collect();
+    let need = "package `beta` in >=3.0.0".to_owned();
+    assert_eq!(
+        reasons,
+        [
+            ("alpha.v1.5.0", &Reason::OtherChannel { subscribed: "stable".to_owned() }),
+            ("alpha.v1.4.0", &Reason::NoEdge { from: "alpha.v1.0.0".to_owned() }),
+            ("alpha.v1.3.0", &Reason::Needs { need }),
+            ("alpha.v1.2.0", &Reason::Deprecated),
+        ]
+    );
+    let text = of.to_string();
+    assert!(text.starts_with("`alpha` moves to `alpha.v1.1.0`\n  `alpha.v1.5.0` (channel `fast`"));
+}
+
+#[test]
+fn what_stays_silently_has_its_reason_too() {
+    let request = request(vec![subscription("alpha", "stable", Some("1.1.0"))]);
+    let [of] = OlmV0.explain(&with_reasons(), &request).unwrap().try_into().unwrap();
+    assert_eq!(of.outcome, Outcome::Stays);
+    let kinds: Vec<&str> = of.passed.iter().map(|passed| passed.reason.kind()).collect();
+    assert_eq!(kinds, ["OtherChannel", "NoEdge", "Needs", "Deprecated", "NotNewer"]);
+}
+
+#[test]
+fn neighbours_and_catalogs_are_reasons() {
+    let api = json!({"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K"}});
+    let step = [("1.0.0", json!({})), ("1.1.0", json!({"replaces": "alpha.v1.0.0"}))];
+    let alpha = Package {
+        name: "alpha",
+        channels: &[("stable", &step)],
+        properties: &[("1.1.0", api.clone())],
+    };
+    let one = [("1.0.0", json!({}))];
+    let beta =
+        Package { name: "beta", channels: &[("stable", &one)], properties: &[("1.0.0", api)] };
+    let mut catalogs = Catalogs::one(key(), Arc::new(mk_catalog(&[alpha, beta])));
+    let other = CatalogKey { name: "other".to_owned(), namespace: "ns".to_owned() };
+    let newer = alpha_of(&[("2.0.0", json!({}))]);
+    catalogs.insert(other, Source { catalog: Arc::new(newer), priority: 0 });
+    let request = request(vec![
+        subscription("alpha", "stable", Some("1.0.0")),
+        subscription("beta", "stable", Some("1.0.0")),
+    ]);
+    let of = OlmV0.explain(&catalogs, &request).unwrap();
+    let reasons: Vec<String> = of[0].passed.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        reasons,
+        [
+            "`alpha.v2.0.0` (channel `stable` of ns/other) is not in the subscribed catalog global/cat",
+            "`alpha.v1.1.0` (channel `stable` of global/cat) excludes `beta.v1.0.0`: only one may \
+             have the API g/v1, Kind=K",
+        ]
+    );
+}
+
+fn alpha_of(entries: &[(&str, Value)]) -> Catalog {
+    alpha(entries)
+}
+
+#[test]
+fn where_the_order_of_subscriptions_decides_both_ways_are_named() {
+    // Each could move, but only one: the newer versions provide the same API.
+    let api = json!({"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "K"}});
+    let alpha = [("1.0.0", json!({})), ("1.1.0", json!({"replaces": "alpha.v1.0.0"}))];
+    let beta = [("1.0.0", json!({})), ("1.1.0", json!({"replaces": "beta.v1.0.0"}))];
+    let properties = [("1.1.0", api)];
+    let catalog = mk_catalog(&[
+        Package { name: "alpha", channels: &[("stable", &alpha)], properties: &properties },
+        Package { name: "beta", channels: &[("stable", &beta)], properties: &properties },
+    ]);
+    let catalogs = Catalogs::one(key(), Arc::new(catalog));
+    let both = request(vec![
+        subscription("alpha", "stable", Some("1.0.0")),
+        subscription("beta", "stable", Some("1.0.0")),
+    ]);
+    let answers = OlmV0.answers(&catalogs, &both).unwrap();
+    assert_eq!(answers.next.csvs(), BTreeSet::from(["alpha.v1.1.0"]));
+    let others: Vec<_> = answers.alternatives.iter().map(Next::csvs).collect();
+    assert_eq!(others, [BTreeSet::from(["beta.v1.1.0"])]);
+    assert_eq!(answers.coverage, crate::engine::Coverage::All);
+    let of = OlmV0.explain(&catalogs, &both).unwrap();
+    assert_eq!(of[1].passed[0].reason.kind(), "Conflicts");
+    // One alone is certain.
+    let one = request(vec![subscription("alpha", "stable", Some("1.0.0"))]);
+    assert_eq!(OlmV0.answers(&catalogs, &one).unwrap().alternatives, []);
+}
+
+#[test]
+fn needs_in_a_circle_are_met_together() {
+    let one = [("1.0.0", json!({}))];
+    let in_a_circle =
+        |name: &'static str, properties| Package { name, channels: &[("stable", &[])], properties };
+    let (a, b, c) = (
+        [("1.0.0", needs("beta", ">=1.0.0"))],
+        [("1.0.0", needs("gamma", ">=1.0.0"))],
+        [("1.0.0", needs("alpha", ">=1.0.0"))],
+    );
+    let channels: [(&str, &[(&str, Value)]); 1] = [("stable", &one)];
+    let packages: Vec<Package<'_>> = [("alpha", &a), ("beta", &b), ("gamma", &c)]
+        .into_iter()
+        .map(|(name, properties)| Package { channels: &channels, ..in_a_circle(name, properties) })
+        .collect();
+    let moved = ask(mk_catalog(&packages), vec![subscription("alpha", "stable", None)]).unwrap();
+    assert_eq!(moved, ["alpha.v1.0.0", "beta.v1.0.0", "gamma.v1.0.0"]);
+}
+
+#[test]
+fn a_search_that_could_go_on_for_ages_ends_with_an_error() {
+    // Thirty pigeons and twenty-nine holes: every pN has one version for each hole, and a hole holds
+    // one. No rule sees at once that there is one too many.
+    const PIGEONS: usize = 30;
+    let names: Vec<String> = (0..PIGEONS).map(|pigeon| format!("p{pigeon:02}")).collect();
+    let versions: Vec<String> = (1..PIGEONS).map(|hole| format!("1.{hole}.0")).collect();
+    let holes: Vec<(&str, Value)> = versions
+        .iter()
+        .map(|version| {
+            let api = json!({"group": "g", "version": "v1", "kind": format!("H{version}")});
+            (version.as_str(), json!({"type": "olm.gvk", "value": api}))
+        })
+        .collect();
+    let chains: Vec<Vec<(&str, Value)>> = names
+        .iter()
+        .map(|name| {
+            let edges = |at: usize| match at.checked_sub(1) {
+                Some(before) => json!({"replaces": format!("{name}.v{}", versions[before])}),
+                None => json!({}),
+            };
+            versions.iter().enumerate().map(|(at, v)| (v.as_str(), edges(at))).collect()
+        })
+        .collect();
+    let channels: Vec<_> = chains.iter().map(|chain| [("stable", chain.as_slice())]).collect();
+    let packages: Vec<Package<'_>> = names
+        .iter()
+        .zip(&channels)
+        .map(|(name, channels)| Package { name, channels, properties: &holes })
+        .collect();
+    let subscriptions = names.iter().map(|name| subscription(name, "stable", None)).collect();
+    let error = ask(mk_catalog(&packages), subscriptions).unwrap_err();
+    assert_eq!(error.kind(), "TooHard", "{error:?}");
+}
+
+#[test]
+fn a_hundred_thousand_skips_are_no_burden() {
+    let skips: Vec<String> = (0..100_000).map(|number| format!("alpha.v0.{number}.0")).collect();
+    let entries = [("1.0.0", json!({"skips": skips}))];
+    assert_eq!(from(alpha(&entries), "0.99999.0").unwrap(), ["alpha.v1.0.0"]);
+}
+
+#[test]
+fn a_cel_rule_chooses_the_dependency() {
+    let gold = json!({"type": "grade", "value": "gold"});
+    let rule = |text: &str| json!({"type": "olm.constraint", "value": {"failureMessage": "gold only", "cel": {"rule": text}}});
+    let with_rule = |text: &str| {
+        let one = [("1.0.0", json!({}))];
+        let beta = [("1.0.0", json!({})), ("2.0.0", json!({"replaces": "beta.v1.0.0"}))];
+        mk_catalog(&[
+            Package {
+                name: "alpha",
+                channels: &[("stable", &one)],
+                properties: &[("1.0.0", rule(text))],
+            },
+            Package {
+                name: "beta",
+                channels: &[("stable", &beta)],
+                properties: &[("1.0.0", gold.clone())],
+            },
+        ])
+    };
+    let go = |text: &str| ask(with_rule(text), vec![subscription("alpha", "stable", None)]);
+    let is_gold = "properties.exists(p, p.type == 'grade' && p.value == 'gold')";
+    assert_eq!(go(is_gold).unwrap(), ["alpha.v1.0.0", "beta.v1.0.0"]);
+    let none = go("properties.exists(p, p.type == 'grade' && p.value == 'tin')").unwrap_err();
+    assert!(none.sentence().contains("(gold only)"), "{none:?}");
+    let no_rule = go("properties.exists(").unwrap_err();
+    assert!(
+        no_rule.sentence().starts_with("bundle `alpha.v1.0.0` states a CEL rule"),
+        "{no_rule:?}"
+    );
 }

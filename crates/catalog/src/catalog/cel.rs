@@ -149,9 +149,8 @@ fn read(text: &str) -> Result<Program, BadRule> {
 
 fn parse(text: &str) -> Result<Program, String> {
     let compile = || {
-        Program::compile(text).map_err(|errors| {
-            errors.errors.first().map_or_else(String::new, ToString::to_string)
-        })
+        Program::compile(text)
+            .map_err(|errors| errors.errors.first().map_or_else(String::new, ToString::to_string))
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);

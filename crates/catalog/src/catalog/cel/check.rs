@@ -101,7 +101,9 @@ fn kind<'e>(of: &'e Expression, scope: &mut Scope<'e>) -> Result<Kind, BadRule> 
                         kind(&entry.key, scope)?;
                         kind(&entry.value, scope)?;
                     }
-                    EntryExpr::StructField(field) => drop(kind(&field.value, scope)?),
+                    EntryExpr::StructField(field) => {
+                        kind(&field.value, scope)?;
+                    }
                 }
             }
             Ok(Kind::Map)

@@ -62,7 +62,7 @@ impl OlmV0 {
     }
 
     /// Hop after hop until an exact goal is reached or passed, or until nothing moves any more.
-    fn walk(&self, catalogs: &Catalogs, request: &Request, package: &str, goal: &Goal) -> Walk {
+    fn walk(self, catalogs: &Catalogs, request: &Request, package: &str, goal: &Goal) -> Walk {
         let mut walk =
             Walk { states: vec![request.clone()], hops: vec![], reached: None, stopped: None };
         let mut seen = BTreeSet::new();
@@ -98,7 +98,7 @@ impl OlmV0 {
     }
 
     /// The versions that the hops jump over, and how each could be stopped at.
-    fn jumped(&self, catalogs: &Catalogs, package: &str, walk: &Walk) -> Vec<Jumped> {
+    fn jumped(self, catalogs: &Catalogs, package: &str, walk: &Walk) -> Vec<Jumped> {
         let mut jumped = Vec::new();
         for (hop, states) in walk.states.windows(2).enumerate() {
             let [before, after] = states else { continue };
@@ -129,7 +129,7 @@ impl OlmV0 {
 
     /// How OLM could be made to go from here to `csv`: by another channel, or by a pinned catalog.
     fn stops(
-        &self,
+        self,
         catalogs: &Catalogs,
         before: &Request,
         on: &Subscription,
@@ -162,7 +162,7 @@ impl OlmV0 {
         stops
     }
 
-    fn no_way(&self, catalogs: &Catalogs, package: &str, goal: &Goal, walk: &mut Walk) -> NoWay {
+    fn no_way(self, catalogs: &Catalogs, package: &str, goal: &Goal, walk: &mut Walk) -> NoWay {
         if let Some(stopped) = walk.stopped.take() {
             return stopped;
         }
@@ -199,7 +199,7 @@ impl OlmV0 {
 
     /// The first candidate that OLM passes over where it stays, and why.
     fn kept(
-        &self,
+        self,
         catalogs: &Catalogs,
         state: &Request,
         on: &Subscription,
@@ -378,7 +378,7 @@ fn unlinked(catalog: &Catalog, on: &Subscription, csv: &str) -> NoWay {
     }
 }
 
-/// The entries without bundle that the goal's chain of replacement comes to before it comes to where
+/// The entries of the channel without bundle that the goal's chain of replacement comes to before it comes to where
 /// the package stays.
 fn missing(catalog: &Catalog, on: &Subscription, csv: &str) -> Vec<String> {
     let graph = catalog.graph().packages.get(&on.package);
@@ -391,7 +391,7 @@ fn missing(catalog: &Catalog, on: &Subscription, csv: &str) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let mut walk = Some(csv);
         while let Some(name) = walk.filter(|name| Some(*name) != at && seen.insert(*name)) {
-            if !package.bundles.contains_key(name) {
+            if channel.entries.contains_key(name) && !package.bundles.contains_key(name) {
                 missing.push(name.to_owned());
             }
             walk = channel.entries.get(name).and_then(|entry| entry.replaces.as_deref());

@@ -46,6 +46,10 @@ pub(super) fn candidates<'a>(
             }
         }
     }
+    // Mostly the channel whose name comes last is the one: OLM takes the last of its list first.
+    for rank in &mut ranks {
+        rank.sort_by_key(|id| Reverse(index.entry(*id).channel.as_str()));
+    }
     let node = |id| EntryNode { catalog, source, id };
     Ok(ranks.into_iter().map(|rank| rank.into_iter().map(node).collect()).collect())
 }

@@ -63,8 +63,10 @@ struct Search<'p, 'c> {
     open: VecDeque<Open>,
     guesses: Vec<Guess>,
     chosen: BTreeSet<NodeId>,
-    /// What had to be chosen before the first choice, whether or not a question comes to it.
-    forced: Vec<NodeId>,
+    /// The questions that were there from the start.
+    first: &'p [QuestionId],
+    /// Where the solver stood before the first choice.
+    start: usize,
     chance: &'c mut Chance,
     /// Every question so far took its own first alternative.
     is_certain: bool,
@@ -74,18 +76,18 @@ struct Search<'p, 'c> {
 /// needs of mandatory nodes.
 pub(super) fn search<'p>(
     problem: &'p Problem<'p>,
-    first: &[QuestionId],
+    first: &'p [QuestionId],
     chance: &mut Chance,
     budget: &mut Budget,
 ) -> Result<Ending, Exhausted> {
     let Ok(solver) = Solver::new(problem, first, budget)? else {
         return Ok(Ending::Unsatisfiable);
     };
-    let forced = problem.ids().filter(|id| solver.value(*id) == Value::In).collect();
     let search = Search {
         problem,
+        start: solver.mark(),
         solver,
-        forced,
+        first,
         open: first.iter().copied().map(Open::new).collect(),
         guesses: Vec::new(),
         chosen: problem.mandatory.iter().copied().collect(),
@@ -107,8 +109,9 @@ impl Search<'_, '_> {
         loop {
             if self.open.is_empty() && known == Known::Nothing {
                 if self.is_possible(budget)? {
-                    let Self { chosen: mut nodes, forced, is_certain, .. } = self;
-                    nodes.extend(forced);
+                    let inevitable = self.inevitable(budget)?;
+                    let Self { chosen: mut nodes, is_certain, .. } = self;
+                    nodes.extend(inevitable);
                     return Ok(Ending::Chosen { nodes, is_certain });
                 }
                 known = Known::DeadEnd;
@@ -194,6 +197,30 @@ impl Search<'_, '_> {
     /// Whether there is any way to answer every question beside what was chosen.
     fn is_possible(&mut self, budget: &mut Budget) -> Result<bool, Exhausted> {
         self.fill(budget, 0)
+    }
+
+    /// Where a question was left without an answer: what the solver has learned by then to be part of
+    /// every solution, and so adds by itself.
+    fn inevitable(&mut self, budget: &mut Budget) -> Result<Vec<NodeId>, Exhausted> {
+        let problem = self.problem;
+        let is_open = |id: &&QuestionId| {
+            problem.question(**id).members.iter().all(|member| !self.chosen.contains(member))
+        };
+        let open: Vec<QuestionId> = self.first.iter().filter(is_open).copied().collect();
+        self.solver.back_to(self.start);
+        let mut inevitable = Vec::new();
+        for id in open.iter().flat_map(|question| &problem.question(*question).members) {
+            if self.solver.value(*id) != Value::Out {
+                let can_be_without = self.solver.value(*id) == Value::Open
+                    && self.solver.set(*id, Value::Out, budget)?.is_ok()
+                    && self.fill(budget, 0)?;
+                self.solver.back_to(self.start);
+                if !can_be_without {
+                    inevitable.push(*id);
+                }
+            }
+        }
+        Ok(inevitable)
     }
 
     /// Answers what is unanswered, trying every alternative, and takes all of it back. An alternative

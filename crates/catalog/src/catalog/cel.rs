@@ -27,7 +27,10 @@ const BRACKETS_MAX: usize = 16;
 const PREFIXES_MAX: usize = 16;
 
 /// Signs of any kind, each of which may go one deeper: `a.b.c`, `1+1+1`.
-const SIGNS_MAX: usize = 150;
+const SIGNS_MAX: usize = 300;
+
+/// How deep a rule may be once it is read. It is evaluated on whatever stack there is.
+const DEPTH_MAX: usize = 40;
 
 /// Steps of one evaluation.
 const STEPS_MAX: f64 = 1e6;
@@ -142,21 +145,26 @@ fn read(text: &str) -> Result<Program, BadRule> {
     if is_too_deep(text) {
         return Err(BadRule::TooDeep);
     }
-    let program = parse(text).map_err(|reason| BadRule::Parse { reason })?;
-    check::check(program.expression())?;
-    Ok(program)
-}
-
-fn parse(text: &str) -> Result<Program, String> {
-    let compile = || {
-        Program::compile(text)
-            .map_err(|errors| errors.errors.first().map_or_else(String::new, ToString::to_string))
-    };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let parsing = thread.spawn_scoped(scope, compile).map_err(|error| error.to_string())?;
-        parsing.join().unwrap_or_else(|_| Err("the parser gives up".to_owned()))
+        let parsing = thread
+            .spawn_scoped(scope, || parse(text))
+            .map_err(|error| BadRule::Parse { reason: error.to_string() })?;
+        let gave_up = || BadRule::Parse { reason: "the parser gives up".to_owned() };
+        parsing.join().unwrap_or_else(|_| Err(gave_up()))
     })
+}
+
+fn parse(text: &str) -> Result<Program, BadRule> {
+    let program = Program::compile(text).map_err(|errors| {
+        let first = errors.errors.first().map(ToString::to_string);
+        BadRule::Parse { reason: first.unwrap_or_default() }
+    })?;
+    if check::depth(program.expression()) > DEPTH_MAX {
+        return Err(BadRule::TooDeep);
+    }
+    check::check(program.expression())?;
+    Ok(program)
 }
 
 /// Whether it is nested deeper than any real rule: what is in quotes is counted too, which only makes
@@ -184,7 +192,14 @@ fn semver_compare(left: Value, right: Value) -> Result<i64, cel::ExecutionError>
             Value::Int(number) => number.to_string(),
             Value::UInt(number) => number.to_string(),
             Value::Float(number) => number.to_string(),
-            other => return Err(other),
+            other @ (Value::List(_)
+            | Value::Map(_)
+            | Value::Function(..)
+            | Value::Bytes(_)
+            | Value::Bool(_)
+            | Value::Opaque(_)
+            | Value::Struct(_)
+            | Value::Null) => return Err(other),
         };
         Version::parse_tolerant(&text).map_err(|_| Value::String(text.into()))
     };

@@ -209,7 +209,7 @@ fn all(needs: &[Need], candidate: &Candidate<'_>, met: bool) -> Result<bool, Bad
     Ok(true)
 }
 
-impl<'a> Candidate<'a> {
+impl Candidate<'_> {
     fn facts(&self) -> &Facts {
         self.traits.facts.get(|| match self.origin {
             Origin::Catalog => Facts::of_bundle(self.properties),

@@ -182,17 +182,13 @@ impl Resolver {
     /// Answers one line.
     pub fn answer(&self, line: &str) -> Result<Answer, Error> {
         let line: Line = serde_json::from_str(line)?;
-        match (&line.namespace, &line.catalogs) {
-            (Some(operators), None) => {
-                let catalogs = self.catalogs.as_ref().ok_or(Error::NoCatalog)?;
-                let request = namespace(operators)?;
-                Ok(names(OlmV0.answers(catalogs, &request)))
-            }
-            (None | Some(_), _) => {
-                let (catalogs, request) = self.whole(&line)?;
-                Ok(places(OlmV0.answers(&catalogs, &request)))
-            }
+        if let (Some(operators), None) = (&line.namespace, &line.catalogs) {
+            let catalogs = self.catalogs.as_ref().ok_or(Error::NoCatalog)?;
+            let request = namespace(operators)?;
+            return Ok(names(OlmV0.answers(catalogs, &request)));
         }
+        let (catalogs, request) = self.whole(&line)?;
+        Ok(places(OlmV0.answers(&catalogs, &request)))
     }
 
     fn whole(&self, line: &Line) -> Result<(Catalogs, Request), Error> {
@@ -234,7 +230,8 @@ impl Resolver {
 
     fn read(&self, catalog: &LineCatalog) -> Result<Catalog, Error> {
         let bad = |reason: String| Error::Catalog { name: catalog.name.clone(), reason };
-        let text: String = catalog.fbc.iter().flatten().map(|blob| format!("{blob}\n")).collect();
+        let blobs: Vec<String> = catalog.fbc.iter().flatten().map(Value::to_string).collect();
+        let text = blobs.join("\n");
         let fbc = Fbc::parse(&catalog.name, text.as_bytes(), &self.limits)
             .map_err(|error| bad(sentence(&error)))?;
         Catalog::from_fbc(fbc, &self.limits).map_err(|error| bad(sentence(&error)))

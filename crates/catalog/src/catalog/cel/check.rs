@@ -43,33 +43,39 @@ pub(super) fn check(rule: &Expression) -> Result<(), BadRule> {
     }
 }
 
+/// How many expressions are one within the other.
+pub(super) fn depth(rule: &Expression) -> usize {
+    1 + parts(rule).into_iter().map(depth).max().unwrap_or(0)
+}
+
 /// An upper bound of the steps of an evaluation where no list is longer than `size`.
 pub(super) fn steps(rule: &Expression, size: usize) -> f64 {
-    let all = |parts: &mut dyn Iterator<Item = &Expression>| -> f64 {
-        parts.map(|part| steps(part, size)).sum()
-    };
-    1.0 + match &rule.expr {
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => 0.0,
-        Expr::Call(call) => all(&mut call.target.iter().map(Box::as_ref).chain(&call.args)),
-        Expr::Comprehension(c) => {
-            // A list as long as `usize` can say is far beyond what a double counts exactly; the
-            // bound is a rough one anyway.
-            #[expect(clippy::cast_precision_loss, reason = "a rough bound is enough")]
-            let rounds = size as f64;
-            let round = all(&mut [&c.loop_cond, &c.loop_step].into_iter());
-            all(&mut [&c.iter_range, &c.accu_init, &c.result].into_iter()) + rounds * round
+    let all = |parts: &[&Expression]| -> f64 { parts.iter().map(|part| steps(part, size)).sum() };
+    let Expr::Comprehension(of) = &rule.expr else { return 1.0 + all(&parts(rule)) };
+    #[expect(clippy::cast_precision_loss, reason = "a rough bound is enough")]
+    let rounds = size as f64;
+    1.0 + all(&[&of.iter_range, &of.accu_init, &of.result])
+        + rounds * all(&[&of.loop_cond, &of.loop_step])
+}
+
+fn parts(of: &Expression) -> Vec<&Expression> {
+    match &of.expr {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => vec![],
+        Expr::Call(call) => call.target.iter().map(Box::as_ref).chain(&call.args).collect(),
+        Expr::Comprehension(of) => {
+            vec![&of.iter_range, &of.accu_init, &of.loop_cond, &of.loop_step, &of.result]
         }
-        Expr::List(list) => all(&mut list.elements.iter()),
-        Expr::Map(map) => map.entries.iter().map(|entry| entry_steps(&entry.expr, size)).sum(),
-        Expr::Select(select) => steps(&select.operand, size),
-        Expr::Struct(of) => of.entries.iter().map(|entry| entry_steps(&entry.expr, size)).sum(),
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => map.entries.iter().flat_map(|entry| of_entry(&entry.expr)).collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Struct(of) => of.entries.iter().flat_map(|entry| of_entry(&entry.expr)).collect(),
     }
 }
 
-fn entry_steps(entry: &EntryExpr, size: usize) -> f64 {
+fn of_entry(entry: &EntryExpr) -> Vec<&Expression> {
     match entry {
-        EntryExpr::StructField(field) => steps(&field.value, size),
-        EntryExpr::MapEntry(entry) => steps(&entry.key, size) + steps(&entry.value, size),
+        EntryExpr::StructField(field) => vec![&field.value],
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
     }
 }
 

@@ -144,7 +144,7 @@ impl OlmV0 {
             let channel = entry.channel.clone();
             let Some(edge) = edge(entry, from) else { continue };
             let mut switched = before.clone();
-            for subscription in switched.subscriptions.iter_mut() {
+            for subscription in &mut switched.subscriptions {
                 if subscription.package == on.package {
                     subscription.channel.clone_from(&channel);
                 }
@@ -193,8 +193,10 @@ impl OlmV0 {
         let at = on.installed.as_ref().map_or("", |at| &at.csv).to_owned();
         self.kept(catalogs, last, on)
             .filter(|(candidate, _)| wanted.iter().any(|(csv, _)| csv == candidate))
-            .map(|(csv, reason)| NoWay::Kept { at, csv, reason })
-            .unwrap_or_else(|| unlinked(catalog, on, csv))
+            .map_or_else(
+                || unlinked(catalog, on, csv),
+                |(csv, reason)| NoWay::Kept { at, csv, reason },
+            )
     }
 
     /// The first candidate that OLM passes over where it stays, and why.

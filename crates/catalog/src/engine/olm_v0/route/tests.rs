@@ -180,7 +180,7 @@ fn every_way_that_is_none_has_its_own_reason() {
         "`kite.v1.1.0` is skipped by `kite.v1.2.0`, so OLM never installs it"
     );
     let gap = [
-        start.clone(),
+        start,
         entry("1.1.0", &json!({"replaces": "kite.v1.0.0"})),
         entry("1.2.0", &json!({"replaces": "kite.v1.1.0"})),
     ];

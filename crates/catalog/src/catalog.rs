@@ -18,7 +18,7 @@ use crate::{
 pub use self::{cel::BadRule, index::ChainError, traits::BadNeed};
 pub(crate) use self::{
     index::{EntryId, Index, IndexedEntry},
-    traits::{Candidate, Need, Origin, Traits},
+    traits::{Candidate, Need, Origin, Properties, Traits},
 };
 
 mod cel;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use wavelift_core::version::Version;
 
 pub use self::{
-    answers::{Answers, Coverage, Explanation, Outcome, PassedOver, Reason},
+    answers::{Answers, Explanation, Listing, Outcome, PassedOver, Reason},
     error::{NoPath, PathError, ResolveError, Unmet},
     path::{Hop, Path, PathEnd},
     route::{Detour, Edge, Jumped, Leg, NoWay, Route, RouteEnd, Stop},

@@ -383,7 +383,7 @@ mod synthetic {
     use wavelift_catalog::{
         Catalog, Engine, Fbc, Limits, OlmV0,
         engine::{
-            CatalogKey, Catalogs, Coverage, Installed, InstalledProperties, Next, Request, Source,
+            CatalogKey, Catalogs, Installed, InstalledProperties, Listing, Next, Request, Source,
             Subscription,
         },
     };
@@ -510,7 +510,7 @@ mod synthetic {
             if !ours.is_subset(&olms) {
                 unseen.push(case.id);
             }
-            if answers.coverage == Coverage::Some {
+            if answers.listing == Listing::Part {
                 uncertain.push(case.id);
             }
         }

@@ -213,20 +213,20 @@ fn semver_compare(left: Value, right: Value) -> Result<i64, cel::ExecutionError>
 impl Facts {
     /// What the properties of a bundle in a catalog look like to OLM: its registry does not hand out
     /// manifests and descriptions, and hands out some needs once more at the end.
-    pub(crate) fn of_bundle(properties: &[Property]) -> Self {
+    pub(crate) fn of_bundle(properties: &[&Property]) -> Self {
         let is_kept = |property: &&Property| {
             !matches!(property.kind.as_str(), Property::BUNDLE_OBJECT | Property::CSV_METADATA)
         };
         let is_twice = |property: &&Property| {
             matches!(property.kind.as_str(), Property::GVK_REQUIRED | Property::PACKAGE_REQUIRED)
         };
-        let kept = properties.iter().filter(is_kept);
-        Self::of(kept.chain(properties.iter().filter(is_twice)))
+        let properties = || properties.iter().copied();
+        Self::of(properties().filter(is_kept).chain(properties().filter(is_twice)))
     }
 
     /// The properties of a CSV on the cluster.
-    pub(crate) fn of_installed(properties: &[Property]) -> Self {
-        Self::of(properties.iter())
+    pub(crate) fn of_installed(properties: &[&Property]) -> Self {
+        Self::of(properties.iter().copied())
     }
 
     fn of<'a>(properties: impl Iterator<Item = &'a Property>) -> Self {

@@ -63,13 +63,20 @@ pub(crate) enum Origin {
     Cluster,
 }
 
+/// The properties of a bundle or of a CSV, wherever they are kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Properties<'a> {
+    Own(&'a [Property]),
+    Shared(&'a [Arc<Property>]),
+}
+
 /// What may satisfy a need. `package` and `version` are what its catalog, or the cluster, says.
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
     pub(crate) traits: &'a Traits,
     pub(crate) package: &'a str,
     pub(crate) version: Option<&'a Version>,
-    pub(crate) properties: &'a [Property],
+    pub(crate) properties: Properties<'a>,
     pub(crate) origin: Origin,
 }
 
@@ -209,11 +216,20 @@ fn all(needs: &[Need], candidate: &Candidate<'_>, met: bool) -> Result<bool, Bad
     Ok(true)
 }
 
+impl<'a> Properties<'a> {
+    fn list(self) -> Vec<&'a Property> {
+        match self {
+            Self::Own(properties) => properties.iter().collect(),
+            Self::Shared(properties) => properties.iter().map(Arc::as_ref).collect(),
+        }
+    }
+}
+
 impl Candidate<'_> {
     fn facts(&self) -> &Facts {
         self.traits.facts.get(|| match self.origin {
-            Origin::Catalog => Facts::of_bundle(self.properties),
-            Origin::Cluster => Facts::of_installed(self.properties),
+            Origin::Catalog => Facts::of_bundle(&self.properties.list()),
+            Origin::Cluster => Facts::of_installed(&self.properties.list()),
         })
     }
 }

@@ -18,14 +18,14 @@ pub struct Answers {
     /// What it may do as well; empty where the answer is certain.
     pub alternatives: Vec<Next>,
     /// Whether these are all.
-    pub coverage: Coverage,
+    pub listing: Listing,
 }
 
 /// How much of what may happen is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Coverage {
+pub enum Listing {
     /// There may be more answers than the listed ones.
-    Some,
+    Part,
     /// There are no other answers.
     All,
 }

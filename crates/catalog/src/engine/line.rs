@@ -12,7 +12,7 @@ use serde_json::Value;
 use wavelift_core::version::Version;
 
 use super::{
-    Answers, CatalogKey, Catalogs, Coverage, Installed, InstalledProperties, Next, Request,
+    Answers, CatalogKey, Catalogs, Installed, InstalledProperties, Listing, Next, Request,
     ResolveError, Source, Subscription, olm_v0::OlmV0,
 };
 use crate::{catalog::Catalog, fbc::Fbc, graph::Property, limits::Limits};
@@ -286,7 +286,7 @@ fn names(answers: Result<Answers, ResolveError>) -> Answer {
         Ok(answers) => {
             let moves = of(&answers.next);
             let alternatives = others(&answers, &moves, of);
-            Answer::Names { moves, alternatives, has_more: answers.coverage == Coverage::Some }
+            Answer::Names { moves, alternatives, has_more: answers.listing == Listing::Part }
         }
     }
 }
@@ -307,7 +307,7 @@ fn places(answers: Result<Answers, ResolveError>) -> Answer {
         Ok(answers) => {
             let moves = of(&answers.next);
             let alternatives = others(&answers, &moves, of);
-            Answer::Places { moves, alternatives, has_more: answers.coverage == Coverage::Some }
+            Answer::Places { moves, alternatives, has_more: answers.listing == Listing::Part }
         }
     }
 }

@@ -46,7 +46,7 @@ impl OlmV0 {
         alternatives.sort();
         alternatives.dedup();
         alternatives.retain(|alternative| *alternative != next);
-        Ok(Answers { next, alternatives, coverage: found.coverage })
+        Ok(Answers { next, alternatives, listing: found.listing })
     }
 
     /// For every Subscription what becomes of it, and of every bundle of its package that is not

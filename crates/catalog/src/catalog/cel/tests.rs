@@ -4,13 +4,14 @@ use super::*;
 
 fn facts() -> Facts {
     let property = |kind: &str, value| Property { kind: kind.to_owned(), value };
-    Facts::of_bundle(&[
+    let properties = [
         property("olm.package", json!({"packageName": "kite", "version": "1.2.0"})),
         property("grade", json!("gold")),
         property("size", json!({"cpu": 2, "zones": ["a", "b"]})),
         property("olm.gvk.required", json!({"group": "g", "version": "v1", "kind": "K"})),
         property("olm.bundle.object", json!({"data": "AA=="})),
-    ])
+    ];
+    Facts::of_bundle(&properties.iter().collect::<Vec<_>>())
 }
 
 fn ask(rule: &str) -> Result<bool, BadRule> {

@@ -14,7 +14,7 @@ use super::{
     search::{Ending, search},
     solver::{Budget, Exhausted},
 };
-use crate::engine::{Coverage, ResolveError};
+use crate::engine::{Listing, ResolveError};
 
 /// Work for one answer. Real namespaces need some thousands.
 const STEPS_MAX: u64 = 10_000_000;
@@ -33,7 +33,7 @@ const OTHERS_MAX: usize = 64;
 pub(super) struct Found {
     pub(super) chosen: BTreeSet<NodeId>,
     pub(super) others: Vec<BTreeSet<NodeId>>,
-    pub(super) coverage: Coverage,
+    pub(super) listing: Listing,
 }
 
 /// The questions from which everything starts, as the request has them.
@@ -62,11 +62,11 @@ pub(super) fn answer(problem: &Problem<'_>) -> Result<BTreeSet<NodeId>, ResolveE
 /// The one answer and the other ones.
 pub(super) fn answers(problem: &Problem<'_>) -> Result<Found, ResolveError> {
     let chosen = answer(problem)?;
-    let mut coverage = Coverage::All;
+    let mut listing = Listing::All;
     let mut others = vec![chosen.clone()];
     for group in groups(problem, &first(problem)) {
         let (ways, covered) = ways(problem, &group);
-        coverage = coverage.min(covered);
+        listing = listing.min(covered);
         let [first, more @ ..] = ways.as_slice() else { continue };
         let mut combined = Vec::new();
         for base in &others {
@@ -79,25 +79,25 @@ pub(super) fn answers(problem: &Problem<'_>) -> Result<Found, ResolveError> {
         others.extend(combined);
         if others.len() > OTHERS_MAX {
             others.truncate(OTHERS_MAX);
-            coverage = Coverage::Some;
+            listing = Listing::Part;
         }
     }
     others.retain(|other| *other != chosen);
-    Ok(Found { chosen, others, coverage })
+    Ok(Found { chosen, others, listing })
 }
 
 /// The answers of one group of questions, the one in the order of the request first.
-fn ways(problem: &Problem<'_>, group: &[QuestionId]) -> (Vec<BTreeSet<NodeId>>, Coverage) {
+fn ways(problem: &Problem<'_>, group: &[QuestionId]) -> (Vec<BTreeSet<NodeId>>, Listing) {
     let mut budget = Budget::new(OTHER_STEPS_MAX);
     let mut ways: Vec<BTreeSet<NodeId>> = Vec::new();
-    let (orders, mut coverage) = orders(group);
+    let (orders, mut listing) = orders(group);
     'orders: for order in &orders {
         let mut chance = Chance::default();
         loop {
             match search(problem, order, &mut chance, &mut budget) {
                 Ok(Ending::Chosen { nodes, is_certain }) => {
                     if is_certain {
-                        return (vec![nodes], Coverage::All);
+                        return (vec![nodes], Listing::All);
                     }
                     if !ways.contains(&nodes) {
                         ways.push(nodes);
@@ -105,7 +105,7 @@ fn ways(problem: &Problem<'_>, group: &[QuestionId]) -> (Vec<BTreeSet<NodeId>>, 
                 }
                 Ok(Ending::Unsatisfiable) => {}
                 Err(Exhausted) => {
-                    coverage = Coverage::Some;
+                    listing = Listing::Part;
                     break 'orders;
                 }
             }
@@ -114,12 +114,12 @@ fn ways(problem: &Problem<'_>, group: &[QuestionId]) -> (Vec<BTreeSet<NodeId>>, 
             }
         }
     }
-    (ways, coverage)
+    (ways, listing)
 }
 
 /// The orders in which the questions are asked: all, or where those are too many, each question
 /// once first and once last.
-fn orders(group: &[QuestionId]) -> (Vec<Vec<QuestionId>>, Coverage) {
+fn orders(group: &[QuestionId]) -> (Vec<Vec<QuestionId>>, Listing) {
     let mut orders = vec![group.to_vec()];
     if group.len() > ALL_ORDERS_MAX {
         for at in 0..group.len() {
@@ -128,13 +128,13 @@ fn orders(group: &[QuestionId]) -> (Vec<Vec<QuestionId>>, Coverage) {
             late[at..].rotate_left(1);
             orders.extend([early, late]);
         }
-        return (orders, Coverage::Some);
+        return (orders, Listing::Part);
     }
     let mut indices: Vec<usize> = (0..group.len()).collect();
     while next_permutation(&mut indices) {
         orders.push(indices.iter().map(|index| group[*index]).collect());
     }
-    (orders, Coverage::All)
+    (orders, Listing::All)
 }
 
 /// The next order of the numbers by size; false after the last one.

@@ -9,12 +9,12 @@ use wavelift_core::version::Version;
 
 use super::order;
 use crate::{
-    catalog::{Candidate, EntryId, IndexedEntry, Need, Origin, Traits},
+    catalog::{Candidate, EntryId, IndexedEntry, Need, Origin, Properties, Traits},
     engine::{
         CatalogKey, Catalogs, Installed, InstalledProperties, Request, ResolveError, Source,
         Subscription,
     },
-    graph::{Gvk, Property},
+    graph::Gvk,
 };
 
 /// A node's place.
@@ -31,7 +31,7 @@ pub(super) struct InstalledNode<'a> {
     csv: &'a str,
     version: Option<&'a Version>,
     traits: Cow<'a, Traits>,
-    properties: &'a [Property],
+    properties: Properties<'a>,
     is_mandatory: bool,
 }
 
@@ -125,7 +125,7 @@ fn installed_traits<'a>(
     catalogs: &'a Catalogs,
     csv: &'a Installed,
     subscription: Option<&'a Subscription>,
-) -> (Cow<'a, Traits>, &'a [Property]) {
+) -> (Cow<'a, Traits>, Properties<'a>) {
     let in_catalog = || {
         let subscription = subscription?;
         let catalog = &catalogs.get(&subscription.catalog)?.catalog;
@@ -137,12 +137,14 @@ fn installed_traits<'a>(
             Some(Cow::Borrowed(&*entry.traits))
         })?;
         let bundle = catalog.bundle(&subscription.package, &csv.csv)?;
-        Some((traits, bundle.properties.as_slice()))
+        Some((traits, Properties::Shared(&bundle.properties)))
     };
     match &csv.properties {
-        InstalledProperties::Known(properties) => (Cow::Owned(Traits::of(properties)), properties),
+        InstalledProperties::Known(properties) => {
+            (Cow::Owned(Traits::of(properties)), Properties::Own(properties))
+        }
         InstalledProperties::AsInCatalog => {
-            in_catalog().unwrap_or_else(|| (Cow::Owned(Traits::of(&[])), &[]))
+            in_catalog().unwrap_or_else(|| (Cow::Owned(Traits::of(&[])), Properties::Own(&[])))
         }
     }
 }

@@ -7,7 +7,9 @@ use std::{
 
 use super::nodes::EntryNode;
 use crate::{
-    catalog::{BadRule, Candidate, Catalog, EntryId, Index, IndexedEntry, Need, Origin},
+    catalog::{
+        BadRule, Candidate, Catalog, EntryId, Index, IndexedEntry, Need, Origin, Properties,
+    },
     engine::{CatalogKey, Catalogs, ResolveError, Source, Subscription},
 };
 
@@ -165,7 +167,7 @@ fn meets(catalog: &Catalog, entry: &IndexedEntry, need: &Need) -> Result<bool, B
         traits: &entry.traits,
         package: &entry.package,
         version: entry.version.as_ref(),
-        properties: bundle.map_or(&[], |bundle| bundle.properties.as_slice()),
+        properties: Properties::Shared(bundle.map_or(&[], |bundle| &bundle.properties)),
         origin: Origin::Catalog,
     })
 }

@@ -536,7 +536,7 @@ fn where_the_order_of_subscriptions_decides_both_ways_are_named() {
     assert_eq!(answers.next.csvs(), BTreeSet::from(["alpha.v1.1.0"]));
     let others: Vec<_> = answers.alternatives.iter().map(Next::csvs).collect();
     assert_eq!(others, [BTreeSet::from(["beta.v1.1.0"])]);
-    assert_eq!(answers.coverage, crate::engine::Coverage::All);
+    assert_eq!(answers.listing, crate::engine::Listing::All);
     let of = OlmV0.explain(&catalogs, &both).unwrap();
     assert_eq!(of[1].passed[0].reason.kind(), "Conflicts");
     // One alone is certain.

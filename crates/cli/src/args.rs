@@ -1,10 +1,12 @@
 //! What can be typed.
 
+pub mod offline;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-use crate::catalog::CatalogArgs;
+use self::offline::{CatalogArgs, DiffArgs, DiffCrdArgs, PathArgs, ResolveArgs};
 
 /// Upgrades OLM operators across a fleet of clusters.
 #[derive(Debug, Parser)]
@@ -103,10 +105,18 @@ pub enum Command {
     Retry(ActionArgs),
     /// Leave clusters out
     Skip(ActionArgs),
-    /// Look into catalogs; asks no cluster
-    Catalog(CatalogArgs),
     /// Show a campaign over simulated clusters, with a real hub and real agents
     Demo(DemoArgs),
+    /// Look into catalogs in files: what they hold, what is wrong with them, how graphs look
+    Catalog(CatalogArgs),
+    /// Show by which hops OLM takes an operator to a version, from catalogs in files
+    Path(PathArgs),
+    /// Answer what OLM does next, one JSON question a line, from catalogs in files
+    Resolve(ResolveArgs),
+    /// Show what a new catalog changes, for installed operators and as a whole
+    Diff(DiffArgs),
+    /// Show what changes between two CustomResourceDefinitions, and what OLM refuses of it
+    DiffCrd(DiffCrdArgs),
     /// Print a completion script
     Completion(CompletionArgs),
 }
@@ -167,8 +177,14 @@ pub enum FailOn {
 /// `wavelift preview`
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PreviewArgs {
+    /// Bundle directory; several, in the order of the path, the first as installed. Asks no cluster
+    #[arg(long = "bundle", value_name = "DIR", conflicts_with_all = ["name", "filename"])]
+    pub(crate) bundles: Vec<PathBuf>,
+    /// With --bundle: everything, hop by hop too
+    #[arg(long, requires = "bundles")]
+    pub(crate) all: bool,
     /// Name of the FleetUpgrade
-    #[arg(required_unless_present = "filename", conflicts_with = "filename")]
+    #[arg(required_unless_present_any = ["filename", "bundles"], conflicts_with = "filename")]
     pub(crate) name: Option<String>,
     /// File with a FleetUpgrade, which is made or changed first (- for standard input)
     #[arg(short, long, value_name = "FILE")]

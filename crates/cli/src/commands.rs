@@ -1,10 +1,15 @@
 //! One function a command.
 
+mod bundles;
 mod campaign;
+pub(crate) mod catalog;
 mod completion;
 mod control;
 mod demo;
+mod diff;
+mod path;
 mod preview;
+mod resolve;
 mod status;
 
 use std::{future::Future, time::Duration};
@@ -16,7 +21,6 @@ use wavelift_api::{
 
 use crate::{
     args::{Args, ChangeArgs, Command, DryRun},
-    catalog,
     exit::Exit,
     kubernetes::Kubernetes,
     live::{self, Live},
@@ -33,9 +37,16 @@ struct Context<'a> {
 /// Runs what was typed.
 pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
     let command = match args.command {
-        Command::Catalog(what) => return catalog::run(&what, printer),
         Command::Completion(what) => return completion::print(&what),
         Command::Demo(what) => return demo::run(&what, printer).await,
+        Command::Catalog(what) => return catalog::catalog(&what.command, printer),
+        Command::Resolve(what) => return resolve::resolve(&what, printer),
+        Command::Path(what) => return path::path(&what, printer),
+        Command::Diff(what) => return diff::catalogs(&what, printer),
+        Command::DiffCrd(what) => return diff::definitions(&what, printer),
+        Command::Preview(what) if !what.bundles.is_empty() => {
+            return bundles::preview(&what, printer);
+        }
         Command::Preview(_)
         | Command::Preflight(_)
         | Command::Launch(_)
@@ -63,9 +74,13 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Cancel(what) => control::cancel(&context, &what).await,
         Command::Retry(what) => control::act(&context, &what, control::Act::Retry).await,
         Command::Skip(what) => control::act(&context, &what, control::Act::Skip).await,
-        Command::Catalog(what) => catalog::run(&what, printer),
         Command::Completion(what) => completion::print(&what),
         Command::Demo(what) => demo::run(&what, printer).await,
+        Command::Catalog(what) => catalog::catalog(&what.command, printer),
+        Command::Resolve(what) => resolve::resolve(&what, printer),
+        Command::Path(what) => path::path(&what, printer),
+        Command::Diff(what) => diff::catalogs(&what, printer),
+        Command::DiffCrd(what) => diff::definitions(&what, printer),
     }
 }
 

@@ -5,12 +5,13 @@
 //! Kubernetes API with the user's kubeconfig; live data comes through `live::Live`.
 
 pub mod args;
-pub mod catalog;
 pub mod commands;
 pub mod exit;
 mod invoked;
 mod kubernetes;
 mod live;
+mod offline;
+mod picture;
 mod printer;
 mod render;
 

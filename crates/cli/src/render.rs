@@ -9,8 +9,11 @@ macro_rules! out {
 }
 
 mod campaign;
+mod catalog;
 mod cluster;
+mod definitions;
 mod preview;
+mod route;
 mod table;
 mod words;
 
@@ -19,6 +22,9 @@ mod tests;
 
 pub(crate) use self::{
     campaign::{Verdict, launch, line, list, preflight, preview, status},
+    catalog::{comparison, listing, package},
     cluster::{cluster, clusters},
+    definitions::definitions,
     preview::{changes, group, groups},
+    route::{extension_path, route},
 };

@@ -3,13 +3,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use wavelift_core::version::Version;
 
 use super::{CatalogKey, Hop};
 
 /// The way of one package.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Route {
     /// The package.
     pub package: String,
@@ -26,7 +27,7 @@ pub struct Route {
 }
 
 /// How a way ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum RouteEnd {
     /// At the goal.
     Reached {
@@ -40,7 +41,8 @@ pub enum RouteEnd {
 }
 
 /// A version that a hop jumps over.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Jumped {
     /// The CSV that is left out.
     pub csv: String,
@@ -85,7 +87,8 @@ pub enum Edge {
 }
 
 /// A way through other channels.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Detour {
     /// Its hops, looked at without neighbours and dependencies.
     pub legs: Vec<Leg>,
@@ -206,6 +209,16 @@ fn between(below: Option<&str>, above: Option<&str>) -> String {
 }
 
 // === impl NoWay, Edge, Stop ===
+
+impl Serialize for NoWay {
+    /// `{"reason", "message"}`: the kind for machines, the sentence for people.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut said = serializer.serialize_struct("NoWay", 2)?;
+        said.serialize_field("reason", self.kind())?;
+        said.serialize_field("message", &self.to_string())?;
+        said.end()
+    }
+}
 
 impl NoWay {
     /// A short, bounded label for metrics and events.

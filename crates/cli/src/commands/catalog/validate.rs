@@ -10,8 +10,7 @@ use std::{
 use serde::Serialize;
 use wavelift_catalog::{Fbc, Limits, validate};
 
-use super::ValidateArgs;
-use crate::{exit::Exit, printer::Printer};
+use crate::{args::offline::ValidateArgs, exit::Exit, printer::Printer};
 
 /// What is wrong with one catalog. Published: scripts read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -14,7 +14,7 @@ const CHANNELS: [&str; 3] = ["stable", "fast", "candidate"];
 fn main() -> io::Result<()> {
     let mut words = std::env::args().skip(1);
     let mut number = |default: u64| words.next().and_then(|w| w.parse().ok()).unwrap_or(default);
-    let (bundles, mut dice) = (number(10_000) as usize, Dice(number(1)));
+    let (bundles, mut dice) = (usize::try_from(number(10_000)).unwrap_or(10_000), Dice(number(1)));
     let mut out = BufWriter::new(io::stdout().lock());
     let packages = bundles.div_ceil(VERSIONS);
     for index in 0..packages {

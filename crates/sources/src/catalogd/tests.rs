@@ -163,7 +163,7 @@ async fn what_is_no_catalog_is_refused() {
         (plain(&deep), limits, "Documents", "does not parse"),
         (packed(b"no gzip".to_vec()), limits, "Broken", "is not whole"),
         (packed(gzip(&" ".repeat(2 << 20))), small, "TooLarge", "more than 1048576 bytes"),
-        (plain(CATALOG), Limits { entries: 0, ..limits }, "TooLarge", "more than 0 bundles"),
+        (plain(CATALOG), Limits { entries: 0, ..limits }, "Documents", "does not parse"),
         (plain(&long), Limits { file_bytes: 1000, ..limits }, "TooLarge", "in one document"),
         (Fake { encoding: "br", ..plain(CATALOG) }, limits, "Encoding", "the encoding `br`"),
     ] {

@@ -152,7 +152,7 @@ async fn a_session_that_dies_in_the_middle_is_followed_by_the_next() {
     world.connect(&leader, &all).await;
     world.apply_fleet("up", &preview_of(&all));
     world.until("a was asked", || !world.agents.piece_requests("a").is_empty()).await;
-    assert!(leader.preview("up").is_making());
+    world.until("it is shown as in the making", || leader.preview("up").is_making()).await;
     assert!(world.agents.piece_requests("b").is_empty());
     world.disconnect("a").await;
     let preview = made(&world, &leader, 1).await;

@@ -1,6 +1,6 @@
 //! The way of one operator.
 
-use wavelift_catalog::engine::{Hop, Route, RouteEnd, olm_v1};
+use wavelift_catalog::engine::{Hop, Route, RouteEnd, Stop, olm_v1};
 
 use super::table::{Cell, Table};
 use crate::printer::{Printer, Tone};
@@ -39,12 +39,17 @@ pub(crate) fn route(route: &Route, printer: &Printer) -> String {
     if !route.jumped.is_empty() {
         out!(text, "\nOLM does not stop at these versions on the way:");
         for jumped in route.jumped.iter().take(JUMPED_MAX) {
-            let stops: Vec<_> = jumped.stops.iter().map(ToString::to_string).collect();
-            let how = if stops.is_empty() {
-                "nothing makes it stop there".to_owned()
-            } else {
-                format!("it would with {}", stops.join(", or "))
-            };
+            let how = jumped.stops.iter().min_by_key(|stop| effort(stop)).map_or_else(
+                || "nothing makes it stop there".to_owned(),
+                |stop| match stop {
+                    Stop::Channel { channel, edge } => {
+                        format!("it would in channel {channel} ({edge})")
+                    }
+                    Stop::PinnedCatalog { channel, edge, .. } => {
+                        format!("it would with a pinned catalog whose channel {channel} ends there ({edge})")
+                    }
+                },
+            );
             out!(text, "  {}: {how}", jumped.csv);
         }
         if let Some(more) = route.jumped.len().checked_sub(JUMPED_MAX).filter(|more| *more > 0) {
@@ -52,6 +57,14 @@ pub(crate) fn route(route: &Route, printer: &Printer) -> String {
         }
     }
     text
+}
+
+/// Another channel is easier than a catalog of one's own, and that the easier the less it lacks.
+fn effort(stop: &Stop) -> usize {
+    match stop {
+        Stop::Channel { .. } => 0,
+        Stop::PinnedCatalog { without, .. } => 1 + without.len(),
+    }
 }
 
 fn hops(hops: &[Hop], package: &str, printer: &Printer) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Clusters that see the same are one [`Group`]; each way of a package is compared once however
 //! many groups take it. What the comparison needs (manifests of bundles, documents of packages)
-//! comes from the clusters themselves, each piece once by its digest ([`pieces`]). What cannot be
+//! comes from the clusters themselves, each piece once by its digest (`pieces`). What cannot be
 //! had is shown as missing, with the reason: never as "no change".
 
 mod change;

@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, io};
 
 use tonic::Status;
-use wavelift_core::fence::Term;
+use wavelift_core::{causes::sentence, fence::Term};
 
 /// The header in which the hub names the kind of its refusal.
 const KIND_HEADER: &str = "wavelift-refusal";
@@ -103,14 +103,7 @@ impl Error {
 
     /// The error and what caused it, in one line.
     pub(super) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut next = StdError::source(self);
-        while let Some(error) = next {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            next = error.source();
-        }
-        text
+        sentence(self)
     }
 }
 

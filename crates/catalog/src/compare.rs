@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use wavelift_core::version::Version;
+use wavelift_core::{causes::sentence, version::Version};
 
 use crate::{
     Catalog, Engine, OlmV0,
@@ -188,20 +188,9 @@ fn ahead(catalog: &Arc<Catalog>, operator: &Operator) -> Outlook {
             outlook.end = moves.last().and_then(|last| last.to_version.clone());
             outlook.hops = moves.into_iter().map(|one| one.to).collect();
         }
-        Err(error) => outlook.error = Some(causes(&error)),
+        Err(error) => outlook.error = Some(sentence(&error)),
     }
     outlook
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 fn judge(operator: &Operator, before: &Outlook, after: &Outlook) -> (Verdict, String) {

@@ -10,43 +10,22 @@
 //! the manifests by eye; each test below says what there was to see.
 
 #[cfg(test)]
+#[path = "support/shared.rs"]
+mod shared;
+
+#[cfg(test)]
 mod support {
-    use std::{
-        fs,
-        io::Write as _,
-        path::{Path, PathBuf},
-    };
+    use std::path::{Path, PathBuf};
 
     use wavelift_catalog::{
         Manifests, manifests,
         preview::{self, Change, Changes, Danger, Preview, Step},
     };
 
-    /// Where bundles lie; nothing, with one line that says so, if they are not there.
+    /// Where bundles lie.
     pub(crate) fn bundles(test: &str) -> Option<PathBuf> {
-        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-        let dir = std::env::var_os("WAVELIFT_SHARED").map_or(beside, PathBuf::from);
-        let dir = dir.join("catalogs/bundles");
-        if dir.is_dir() {
-            return Some(dir);
-        }
-        assert!(
-            std::env::var_os("WAVELIFT_REQUIRE_ALL").is_none_or(|value| value != "1"),
-            "{test}: no real bundles at {}",
-            dir.display()
-        );
-        leave_out(
-            "left out: tests with real catalogs and recordings; to run them, set WAVELIFT_SHARED \
-             to their folder",
-        );
-        None
-    }
-
-    /// Leaves the line where `cargo xtask test` collects it, else prints it.
-    fn leave_out(line: &str) {
-        let Some(file) = std::env::var_os("WAVELIFT_LEFT_OUT") else { return println!("{line}") };
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
-        file.write_all(format!("{line}\n").as_bytes()).unwrap();
+        const BUNDLES: &str = "catalogs/bundles";
+        Some(crate::shared::dir(test, BUNDLES, "real bundles")?.join(BUNDLES))
     }
 
     pub(crate) fn read(bundle: &Path) -> Manifests {

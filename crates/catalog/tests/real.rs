@@ -1,40 +1,22 @@
 //! Real catalogs, and what real OLM answers on them.
 
 #[cfg(test)]
+#[path = "support/shared.rs"]
+mod shared;
+
+#[cfg(test)]
 mod support {
     use std::{
         fs,
-        io::Write as _,
         path::{Path, PathBuf},
     };
 
     use serde::de::DeserializeOwned;
     use wavelift_catalog::{Catalog, Fbc, Limits};
 
-    /// Where catalogs and vectors lie; nothing, with one line that says so, if they are not there.
+    /// Where catalogs and vectors lie.
     pub(crate) fn shared(test: &str) -> Option<PathBuf> {
-        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-        let dir = std::env::var_os("WAVELIFT_SHARED").map_or(beside, PathBuf::from);
-        if dir.join("vectors").is_dir() {
-            return Some(dir);
-        }
-        assert!(
-            std::env::var_os("WAVELIFT_REQUIRE_ALL").is_none_or(|value| value != "1"),
-            "{test}: no real catalogs at {}",
-            dir.display()
-        );
-        leave_out(
-            "left out: tests with real catalogs and recordings; to run them, set WAVELIFT_SHARED \
-             to their folder",
-        );
-        None
-    }
-
-    /// Leaves the line where `cargo xtask test` collects it, else prints it.
-    fn leave_out(line: &str) {
-        let Some(file) = std::env::var_os("WAVELIFT_LEFT_OUT") else { return println!("{line}") };
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
-        file.write_all(format!("{line}\n").as_bytes()).unwrap();
+        crate::shared::dir(test, "vectors", "real catalogs")
     }
 
     pub(crate) fn lines<T: DeserializeOwned>(shared: &Path, file: &str) -> Vec<T> {

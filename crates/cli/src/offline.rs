@@ -19,7 +19,12 @@ pub(crate) fn catalog(path: &Path) -> anyhow::Result<Arc<Catalog>> {
 
 /// One catalog from several directories or files.
 pub(crate) fn catalogs(paths: &[PathBuf]) -> anyhow::Result<Arc<Catalog>> {
-    let catalog = Catalog::from_fbc(documents(paths)?, &Limits::default());
+    catalog_of(documents(paths)?)
+}
+
+/// The catalog that documents make.
+pub(crate) fn catalog_of(documents: Fbc) -> anyhow::Result<Arc<Catalog>> {
+    let catalog = Catalog::from_fbc(documents, &Limits::default());
     Ok(Arc::new(catalog.context("the catalog contradicts itself")?))
 }
 

@@ -4,6 +4,7 @@
 //! reads the world. Hub and agent observe, ask this crate, and obey.
 
 pub mod campaign;
+pub mod causes;
 pub mod check;
 pub mod conditions;
 pub mod constraint;

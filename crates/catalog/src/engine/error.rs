@@ -1,6 +1,6 @@
 //! Why there is no next step, or no path.
 
-use wavelift_core::version::Version;
+use wavelift_core::{causes::sentence, version::Version};
 
 use super::CatalogKey;
 use crate::catalog::{BadNeed, BadRule, ChainError};
@@ -111,14 +111,7 @@ fn listed(unmet: &[Unmet]) -> String {
 impl ResolveError {
     /// The error with its causes, in one line.
     pub fn sentence(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        text
+        sentence(self)
     }
 
     /// A short, bounded label for metrics and events.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wavelift_core::version::Version;
+use wavelift_core::{causes::sentence, version::Version};
 
 use super::{
     Answers, CatalogKey, Catalogs, Installed, InstalledProperties, Listing, Next, Request,
@@ -319,18 +319,6 @@ fn others<T: Ord>(answers: &Answers, moves: &[T], of: impl Fn(&Next) -> Vec<T>) 
     others.dedup();
     others.retain(|other| *other != moves);
     others
-}
-
-/// The error with its causes, in one line.
-fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

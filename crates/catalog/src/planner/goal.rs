@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use wavelift_core::{
+    causes::sentence,
     target::{Goal, Target},
     version::Version,
 };
 
-use crate::engine::{Catalogs, Engine, Move, PathError, Request};
+use crate::engine::{Catalogs, Engine, Move, Request};
 
 /// The hops until every target of the namespace is where it is to be; none when they are there.
 ///
@@ -78,16 +79,4 @@ fn resolve(
 fn installed_version(request: &Request, package: &str) -> Option<Version> {
     let subscription = request.subscriptions.iter().find(|s| s.package == package)?;
     subscription.installed.as_ref()?.version.clone()
-}
-
-/// The error with its causes, in one line.
-fn sentence(error: &PathError) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

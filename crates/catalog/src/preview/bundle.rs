@@ -3,11 +3,10 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    error::Error as _,
 };
 
 use serde_json::Value;
-use wavelift_core::version::Version;
+use wavelift_core::{causes::sentence, version::Version};
 
 use super::{
     Confidence, Facts, Missing, Section, Source, Step,
@@ -219,16 +218,4 @@ fn content<'a>(step: &Step<'a>) -> Result<Content<'a>, String> {
     }
     let csv = csvs.pop().ok_or_else(|| manifests::Error::NoCsv.to_string())?;
     Ok(Content { csv: csv.value, objects })
-}
-
-/// The error with its causes, in one line.
-fn sentence(error: &manifests::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

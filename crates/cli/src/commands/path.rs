@@ -32,7 +32,12 @@ struct NoPath {
 
 /// Runs it; exit code 3 where there is no path.
 pub(super) fn path(what: &PathArgs, printer: &Printer) -> anyhow::Result<Exit> {
-    let catalog = offline::catalogs(&what.catalogs)?;
+    let documents = offline::documents(&what.catalogs)?;
+    let content = match what.olm {
+        Olm::V0 => Content::default(),
+        Olm::V1 => Content::from_fbc(&documents),
+    };
+    let catalog = offline::catalog_of(documents)?;
     let Some(package) = catalog.graph().packages.get(&what.package) else {
         let has: Vec<_> = catalog.graph().packages.keys().take(20).cloned().collect();
         bail!("there is no package {} in the catalog; it has: {}", what.package, has.join(", "));
@@ -51,7 +56,7 @@ pub(super) fn path(what: &PathArgs, printer: &Printer) -> anyhow::Result<Exit> {
     let installed = installed(&catalog, what)?;
     match what.olm {
         Olm::V0 => v0(what, &catalog, channel.unwrap_or_default(), installed, printer),
-        Olm::V1 => v1(what, channel, &installed, printer),
+        Olm::V1 => v1(what, content, channel, &installed, printer),
     }
 }
 
@@ -130,11 +135,11 @@ fn v0(
 
 fn v1(
     what: &PathArgs,
+    content: Content,
     channel: Option<String>,
     (name, version): &(String, Option<Version>),
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let content = Content::from_fbc(&offline::documents(&what.catalogs)?);
     let catalogs =
         [ClusterCatalog { name: "catalog".to_owned(), priority: 0, content: Arc::new(content) }];
     let extension = Extension {

@@ -3,8 +3,6 @@
 //! Whoever answers is believed only as far as digests go. Credentials go to the registry they are
 //! for and to the token server that it names over TLS, and never along with a redirect elsewhere.
 
-use std::error::Error as StdError;
-
 use ::http::{
     HeaderMap, HeaderValue, Request, Response, StatusCode, Uri,
     header::{ACCEPT, AUTHORIZATION, LOCATION, USER_AGENT, WWW_AUTHENTICATE},
@@ -15,6 +13,7 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
+use wavelift_core::causes::sentence;
 
 use super::{
     challenge::Challenge,
@@ -428,12 +427,6 @@ impl Error {
 
     /// The error and its causes on one line.
     pub(super) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
-        text
+        sentence(self)
     }
 }

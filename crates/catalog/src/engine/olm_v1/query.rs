@@ -1,9 +1,7 @@
 //! A question and its answer in one line of JSON each.
 
-use std::error::Error as _;
-
 use serde::{Deserialize, Serialize};
-use wavelift_core::constraint::Constraint;
+use wavelift_core::{causes::sentence, constraint::Constraint};
 
 use super::{
     ClusterCatalog, Extension, InstalledBundle, ReleaseSource, ResolveError, UpgradePolicy, resolve,
@@ -71,16 +69,4 @@ pub fn answer(catalogs: &[ClusterCatalog], query: &Query) -> Reply {
         Ok(resolved) => Reply::Resolved(resolved.bundle),
         Err(error) => Reply::Error(sentence(&error)),
     }
-}
-
-/// The error with its causes, in one line.
-fn sentence(error: &ResolveError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::{Confidence, Source, bundle::Bundle};
-
-const SCHEMA: &str = "io.openshift.operators.lifecycles.v1alpha1";
+use crate::lifecycle;
 
 /// The lifecycle of one minor version of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,8 +55,10 @@ pub struct Platform {
 pub(super) fn of(old: &Bundle<'_>, new: &Bundle<'_>) -> Vec<Lifecycle> {
     // The newest document is the last word, also on the old version.
     let documents = new.facts.documents.iter().chain(&old.facts.documents);
-    let documents: Vec<&Value> =
-        documents.copied().filter(|document| document["schema"] == SCHEMA).collect();
+    let documents: Vec<&Value> = documents
+        .copied()
+        .filter(|document| document["schema"] == lifecycle::Lifecycle::SCHEMA)
+        .collect();
     [old, new].into_iter().filter_map(|bundle| of_bundle(bundle, &documents)).collect()
 }
 

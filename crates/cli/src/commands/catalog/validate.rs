@@ -1,7 +1,6 @@
 //! `wavelift catalog validate`
 
 use std::{
-    error::Error,
     path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -9,6 +8,7 @@ use std::{
 
 use serde::Serialize;
 use wavelift_catalog::{Fbc, Limits, validate};
+use wavelift_core::causes::sentence;
 
 use crate::{args::offline::ValidateArgs, exit::Exit, printer::Printer};
 
@@ -76,7 +76,10 @@ fn report(path: &Path) -> Report {
         let problems = validate::validate(&fbc);
         problems.iter().map(Problem::from).collect()
     } else {
-        errors.iter().map(|error| Problem { message: chain(error), ..Problem::default() }).collect()
+        errors
+            .iter()
+            .map(|error| Problem { message: sentence(error), ..Problem::default() })
+            .collect()
     };
     Report { catalog: path.display().to_string(), valid: problems.is_empty(), problems }
 }
@@ -90,18 +93,6 @@ impl From<&validate::Problem> for Problem {
             message: problem.to_string(),
         }
     }
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 fn text(report: &Report) -> String {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use backon::{ExponentialBuilder, Retryable as _};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 use wavelift_core::{fence::Term, plan::Plan};
@@ -45,6 +45,18 @@ pub enum Error {
 
 /// Runs the agent until `shutdown`.
 pub async fn run(options: AgentOptions, shutdown: CancellationToken) -> Result<(), Error> {
+    Box::pin(run_with(options, connect, shutdown)).await
+}
+
+/// The way to the hub and what comes from there, if there is a hub.
+type Way = (Option<LinkHandle>, Option<mpsc::Receiver<HubCommand>>);
+
+/// Runs the agent with the way to the hub that `connect` makes.
+pub(crate) async fn run_with(
+    options: AgentOptions,
+    connect: impl FnOnce(&AgentOptions, &Metrics, Start, &Current, &CancellationToken) -> Way,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
     let metrics = Metrics::register(&options.metrics)?;
     let ready = options.readiness.part("cluster", "first look under way");
     let journal = Journal::new(&options.client, &options.namespace);
@@ -129,7 +141,7 @@ fn connect(
     begun: Start,
     current: &Current,
     shutdown: &CancellationToken,
-) -> (Option<LinkHandle>, Option<mpsc::Receiver<HubCommand>>) {
+) -> Way {
     let Some(hub) = &options.hub else { return (None, None) };
     let address =
         HubAddress { host: hub.host.clone(), port: hub.port, server_name: hub.server_name.clone() };
@@ -163,6 +175,7 @@ impl Agent {
         shutdown: CancellationToken,
     ) {
         let mut changes = self.mirror.changes();
+        let mut contents = self.options.catalogs.changes();
         let clock = self.options.clock.clone();
         loop {
             let at = self.wake.0.into_iter().chain(self.announce_at).min();
@@ -175,8 +188,7 @@ impl Agent {
                     Some(command) => self.obey(command).await,
                     None => commands = None,
                 },
-                // The mirror outlives the loop.
-                _ = changes.changed() => {}
+                () = news(&mut changes, &mut contents) => {}
                 () = sleep(&clock, at) => {}
                 () = sleep_real(retry) => {}
                 () = sleep_real(wishes) => self.carry_out().await,
@@ -352,7 +364,7 @@ impl Agent {
         }
     }
 
-    async fn check(&self, request: CheckRequest) {
+    async fn check(&mut self, request: CheckRequest) {
         let CheckRequest { request_id, fence, spec_json, .. } = request;
         let plan = match plan(&spec_json) {
             Ok(plan) => plan,
@@ -362,6 +374,8 @@ impl Agent {
                 return;
             }
         };
+        let moves = plan.steps.iter().flat_map(|step| &step.moves);
+        self.current.want(moves.map(|item| item.package.as_str()));
         let seen = Seen { mirror: &self.mirror, current: &self.current };
         let findings = self.executor.check(&plan, seen).await;
         match serde_json::to_vec(&findings) {
@@ -398,6 +412,23 @@ where
         .with_jitter();
     let is_transient = |error: &journal::Error| !matches!(error, journal::Error::Refused(_));
     (|| act()).retry(patience).when(is_transient).await
+}
+
+/// Waits until the cluster is another, or what its catalogs serve.
+async fn news(changes: &mut watch::Receiver<u64>, contents: &mut Option<watch::Receiver<u64>>) {
+    let served = async {
+        if let Some(contents) = contents {
+            // Whoever tells of them outlives the loop.
+            contents.changed().await.is_ok()
+        } else {
+            false
+        }
+    };
+    tokio::select! {
+        // The mirror outlives the loop.
+        _ = changes.changed() => {}
+        true = served => {}
+    }
 }
 
 async fn next(commands: &mut Option<mpsc::Receiver<HubCommand>>) -> Option<HubCommand> {

@@ -1,23 +1,49 @@
 //! What a CatalogSource serves.
 //!
 //! The planner needs the content, not the object. Where the content comes from is behind one
-//! trait: files, or a map in memory that somebody else fills.
+//! trait: the registry that the source names, files, or a map in memory that somebody else fills.
+
+mod registries;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
 use wavelift_catalog::{Catalog, Fbc, Limits, engine::CatalogKey};
+
+pub use self::registries::{Registries, Settings};
+use crate::objects::{self, CatalogSource};
 
 /// Reads what a CatalogSource serves.
 pub trait CatalogReader: fmt::Debug + Send + Sync + 'static {
-    /// The content now.
-    fn read<'a>(&'a self, key: &'a CatalogKey) -> BoxFuture<'a, Result<Arc<Catalog>, Error>>;
+    /// The content as it is known now. Never waits for anybody else.
+    fn read<'a>(&'a self, asked: &'a Asked) -> BoxFuture<'a, Result<Arc<Catalog>, Error>>;
+
+    /// Forgets all sources but these.
+    fn retain(&self, sources: &BTreeSet<CatalogKey>) {
+        let _: &BTreeSet<CatalogKey> = sources;
+    }
+
+    /// Tells when reading has become worth while; nothing where contents never change by themselves.
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+}
+
+/// A CatalogSource whose content is asked for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The source.
+    pub source: Arc<CatalogSource>,
+    /// The packages that are subscribed to from it: of these more is worth knowing.
+    pub packages: BTreeSet<String>,
 }
 
 /// Why a catalog's content is not known.
@@ -34,6 +60,32 @@ pub enum Error {
         /// Why, with all causes.
         why: String,
     },
+    /// Nobody says where its registry is.
+    #[error(
+        "catalog {0} has no address yet: neither its status nor its spec says where its registry is"
+    )]
+    NoAddress(CatalogKey),
+    /// It has not been read before, and is under way.
+    #[error("catalog {0} is being read for the first time")]
+    Reading(CatalogKey),
+    /// Its registry could not be read so far.
+    #[error("cannot read catalog {key}: {why}; tried again within {} s", .within.as_secs())]
+    Failed {
+        /// The catalog.
+        key: CatalogKey,
+        /// Why, with all causes, and what can be done about it.
+        why: String,
+        /// The longest pause before the next try.
+        within: Duration,
+    },
+    /// There are more sources than are read.
+    #[error("catalog {key} is not read: the agent reads {max} catalogs at most")]
+    TooMany {
+        /// The catalog.
+        key: CatalogKey,
+        /// How many are.
+        max: usize,
+    },
 }
 
 /// Catalogs in files: `NAMESPACE/NAME=PATH` each, an FBC directory or file.
@@ -42,6 +94,13 @@ pub struct Files {
     paths: BTreeMap<CatalogKey, PathBuf>,
     /// What could be read; what could not is tried again.
     read: Mutex<BTreeMap<CatalogKey, Arc<Catalog>>>,
+}
+
+/// Files for those sources that have one, the registries for all others.
+#[derive(Debug)]
+pub struct FilesFirst {
+    files: Files,
+    registries: Registries,
 }
 
 /// Catalogs in memory, shared with whoever fills it: the simulator and the demo.
@@ -56,6 +115,27 @@ impl Error {
         match self {
             Self::NotKnown(_) => "not_known",
             Self::Unreadable { .. } => "unreadable",
+            Self::NoAddress(_) => "no_address",
+            Self::Reading(_) => "reading",
+            Self::Failed { .. } => "failed",
+            Self::TooMany { .. } => "too_many",
+        }
+    }
+}
+
+// === impl Asked ===
+
+impl Asked {
+    /// A source of which nothing but the catalog matters.
+    pub fn of(source: Arc<CatalogSource>) -> Self {
+        Self { source, packages: BTreeSet::new() }
+    }
+
+    /// Its namespace and name.
+    pub fn key(&self) -> CatalogKey {
+        CatalogKey {
+            name: objects::name(&*self.source).to_owned(),
+            namespace: objects::namespace(&*self.source).to_owned(),
         }
     }
 }
@@ -68,9 +148,14 @@ impl Files {
         Self { paths: paths.into_iter().collect(), read: Mutex::default() }
     }
 
-    async fn load(&self, key: &CatalogKey) -> Result<Arc<Catalog>, Error> {
-        let path = self.paths.get(key).ok_or_else(|| Error::NotKnown(key.clone()))?.clone();
-        if let Some(known) = self.read.lock().get(key) {
+    /// Whether this source has a file.
+    pub fn has(&self, key: &CatalogKey) -> bool {
+        self.paths.contains_key(key)
+    }
+
+    async fn load(&self, key: CatalogKey) -> Result<Arc<Catalog>, Error> {
+        let path = self.paths.get(&key).ok_or_else(|| Error::NotKnown(key.clone()))?.clone();
+        if let Some(known) = self.read.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
         let named = key.clone();
@@ -79,15 +164,42 @@ impl Files {
             Err(Error::Unreadable { key: key.clone(), why: error.to_string() })
         });
         if let Ok(catalog) = &read {
-            self.read.lock().insert(key.clone(), Arc::clone(catalog));
+            self.read.lock().insert(key, Arc::clone(catalog));
         }
         read
     }
 }
 
 impl CatalogReader for Files {
-    fn read<'a>(&'a self, key: &'a CatalogKey) -> BoxFuture<'a, Result<Arc<Catalog>, Error>> {
-        Box::pin(self.load(key))
+    fn read<'a>(&'a self, asked: &'a Asked) -> BoxFuture<'a, Result<Arc<Catalog>, Error>> {
+        Box::pin(self.load(asked.key()))
+    }
+}
+
+// === impl FilesFirst ===
+
+impl FilesFirst {
+    /// What has a file is never asked of a registry.
+    pub fn new(files: Files, registries: Registries) -> Self {
+        Self { files, registries }
+    }
+}
+
+impl CatalogReader for FilesFirst {
+    fn read<'a>(&'a self, asked: &'a Asked) -> BoxFuture<'a, Result<Arc<Catalog>, Error>> {
+        if self.files.has(&asked.key()) {
+            self.files.read(asked)
+        } else {
+            self.registries.read(asked)
+        }
+    }
+
+    fn retain(&self, sources: &BTreeSet<CatalogKey>) {
+        self.registries.retain(sources);
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        self.registries.changes()
     }
 }
 
@@ -124,9 +236,10 @@ impl Shared {
 }
 
 impl CatalogReader for Shared {
-    fn read<'a>(&'a self, key: &'a CatalogKey) -> BoxFuture<'a, Result<Arc<Catalog>, Error>> {
-        let found = self.0.read().get(key).cloned();
-        let found = found.ok_or_else(|| Error::NotKnown(key.clone()));
+    fn read<'a>(&'a self, asked: &'a Asked) -> BoxFuture<'a, Result<Arc<Catalog>, Error>> {
+        let key = asked.key();
+        let found = self.0.read().get(&key).cloned();
+        let found = found.ok_or(Error::NotKnown(key));
         Box::pin(std::future::ready(found))
     }
 }
@@ -144,46 +257,4 @@ pub fn parse_flag(text: &str) -> Result<(CatalogKey, PathBuf), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_catalog_flag_names_its_source_and_its_path() {
-        let (key, path) = parse_flag("openshift-marketplace/own=/catalogs/own").unwrap();
-        assert_eq!(key.to_string(), "openshift-marketplace/own");
-        assert_eq!(path, PathBuf::from("/catalogs/own"));
-        for bad in ["own=/x", "a/b", "/b=/x", "a/=/x", "a/b="] {
-            assert!(parse_flag(bad).is_err(), "`{bad}` was taken");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_catalog_is_read_once_and_one_that_cannot_be_read_is_tried_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("catalog.json");
-        let key = CatalogKey { name: "own".to_owned(), namespace: "market".to_owned() };
-        let files = Files::new([(key.clone(), path.clone())]);
-        assert_eq!(files.read(&key).await.unwrap_err().kind(), "unreadable");
-        let blobs = r#"{"schema": "olm.package", "name": "oak", "defaultChannel": "stable"}
-            {"schema": "olm.channel", "package": "oak", "name": "stable",
-                "entries": [{"name": "oak.v1.0.0"}]}
-            {"schema": "olm.bundle", "package": "oak", "name": "oak.v1.0.0", "image": "oak:1",
-                "properties": [{"type": "olm.package",
-                    "value": {"packageName": "oak", "version": "1.0.0"}}]}"#;
-        std::fs::write(&path, blobs).unwrap();
-        let catalog = files.read(&key).await.unwrap();
-        assert!(catalog.bundle("oak", "oak.v1.0.0").is_some());
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(files.read(&key).await.unwrap().digest(), catalog.digest());
-    }
-
-    #[tokio::test]
-    async fn a_catalog_that_nobody_named_is_not_known() {
-        let key = CatalogKey { name: "own".to_owned(), namespace: "market".to_owned() };
-        let files = Files::new([(key.clone(), PathBuf::from("/nonexistent/catalog"))]);
-        assert_eq!(files.read(&key).await.unwrap_err().kind(), "unreadable");
-        let other = CatalogKey { name: "other".to_owned(), ..key };
-        assert_eq!(files.read(&other).await.unwrap_err().kind(), "not_known");
-        assert_eq!(Shared::new().read(&other).await.unwrap_err().kind(), "not_known");
-    }
-}
+mod tests;

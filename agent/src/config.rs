@@ -22,7 +22,7 @@ use wavelift_runtime::{
 
 use crate::{
     AgentOptions, HubOptions,
-    catalogs::{self, Files},
+    catalogs::{self, Files, FilesFirst, Registries},
 };
 
 /// How often certificate files are looked at.
@@ -50,7 +50,8 @@ pub struct Args {
     /// Where tls.crt, tls.key and ca.crt are.
     #[arg(long, env = "WAVELIFT_TLS_DIR")]
     pub tls_dir: Option<PathBuf>,
-    /// What a CatalogSource serves: `NAMESPACE/NAME=PATH`, an FBC directory or file.
+    /// What a CatalogSource serves: `NAMESPACE/NAME=PATH`, an FBC directory or file. All others are
+    /// read from their registries.
     #[arg(long = "catalog", value_name = "NAMESPACE/NAME=PATH")]
     pub catalogs: Vec<String>,
     /// Begin simulated time here.
@@ -92,11 +93,14 @@ async fn options(args: &Args, stop: &CancellationToken) -> anyhow::Result<AgentO
     let paths: Result<Vec<_>, String> =
         args.catalogs.iter().map(|text| catalogs::parse_flag(text)).collect();
     let paths = paths.map_err(anyhow::Error::msg).context("--catalog")?;
+    let metrics = Metrics::new();
+    let registries = Registries::new(catalogs::Settings::default(), &metrics, stop.clone())
+        .context("metrics")?;
     Ok(AgentOptions {
         namespace: args.namespace.clone(),
         hub: hub(args, stop).await?,
-        catalogs: Arc::new(Files::new(paths)),
-        metrics: Metrics::new(),
+        catalogs: Arc::new(FilesFirst::new(Files::new(paths), registries)),
+        metrics,
         readiness: Readiness::new(),
         ..AgentOptions::new(client, args.cluster.clone(), clock(args))
     })

@@ -14,7 +14,7 @@ use wavelift_core::{
 };
 
 use crate::{
-    catalogs::{self, CatalogReader},
+    catalogs::{self, Asked, CatalogReader},
     mirror::Mirror,
     objects::{self, CatalogSource, ClusterVersion, Csv, OperatorGroup, Subscription},
 };
@@ -62,7 +62,12 @@ pub struct Current {
     /// What the catalogs serve.
     pub contents: Contents,
     versions: Versions,
+    /// Packages of plans that were asked about, by whatever catalog they come from.
+    planned: BTreeSet<String>,
 }
+
+/// Packages of plans that are remembered.
+const PLANNED_MAX: usize = 1_000;
 
 // === impl Current ===
 
@@ -70,9 +75,16 @@ impl Current {
     /// Looks at everything anew; true when the digest is another one.
     pub async fn refresh(&mut self, mirror: &Mirror, reader: &dyn CatalogReader) -> bool {
         let catalog_sources = mirror.catalog_sources.all();
-        self.contents = read_contents(&catalog_sources, reader).await;
+        let subscriptions = mirror.subscriptions.all();
+        for upgrade in mirror.upgrades.all() {
+            let told = upgrade.status.as_ref().and_then(|status| status.plan.as_ref());
+            let steps = upgrade.spec.plan.iter().chain(told).flat_map(|plan| &plan.steps);
+            self.want(steps.flat_map(|step| &step.moves).map(|item| item.package.as_str()));
+        }
+        let wanted = wanted(&subscriptions, &self.planned);
+        self.contents = read_contents(&catalog_sources, wanted, reader).await;
         let mut inventory = build(&Parts {
-            subscriptions: &mirror.subscriptions.all(),
+            subscriptions: &subscriptions,
             csvs: &mirror.csvs.all(),
             operator_groups: &mirror.operator_groups.all(),
             catalog_sources: &catalog_sources,
@@ -86,6 +98,15 @@ impl Current {
         self.inventory = inventory;
         self.digest = digest;
         is_news
+    }
+
+    /// Remembers that a plan takes these packages somewhere: of their bundles more is worth knowing.
+    pub fn want<'a>(&mut self, packages: impl Iterator<Item = &'a str>) {
+        for package in packages {
+            if self.planned.len() < PLANNED_MAX && !self.planned.contains(package) {
+                self.planned.insert(package.to_owned());
+            }
+        }
     }
 
     /// Reads the cluster's versions anew.
@@ -121,17 +142,39 @@ impl Current {
     }
 }
 
+/// The packages of which more is worth knowing: those that are subscribed to from a catalog, and
+/// from any catalog those of plans.
+fn wanted(
+    subscriptions: &[Arc<Subscription>],
+    planned: &BTreeSet<String>,
+) -> impl Fn(&CatalogKey) -> BTreeSet<String> {
+    let mut subscribed: BTreeMap<CatalogKey, BTreeSet<String>> = BTreeMap::new();
+    for Subscription { spec, .. } in subscriptions.iter().map(AsRef::as_ref) {
+        let key =
+            CatalogKey { name: spec.source.clone(), namespace: spec.source_namespace.clone() };
+        subscribed.entry(key).or_default().insert(spec.name.clone());
+    }
+    move |key| subscribed.get(key).into_iter().flatten().chain(planned).cloned().collect()
+}
+
 /// Asks for the content of every CatalogSource.
-async fn read_contents(sources: &[Arc<CatalogSource>], reader: &dyn CatalogReader) -> Contents {
-    let keys: Vec<CatalogKey> = sources
+async fn read_contents(
+    sources: &[Arc<CatalogSource>],
+    wanted: impl Fn(&CatalogKey) -> BTreeSet<String>,
+    reader: &dyn CatalogReader,
+) -> Contents {
+    let asked: BTreeMap<CatalogKey, Asked> = sources
         .iter()
-        .map(|source| CatalogKey {
-            name: objects::name(&**source).to_owned(),
-            namespace: objects::namespace(&**source).to_owned(),
+        .map(|source| {
+            let mut asked = Asked::of(Arc::clone(source));
+            let key = asked.key();
+            asked.packages = wanted(&key);
+            (key, asked)
         })
         .collect();
-    let read = join_all(keys.iter().map(|key| reader.read(key))).await;
-    keys.iter().cloned().zip(read).collect()
+    reader.retain(&asked.keys().cloned().collect());
+    let read = join_all(asked.values().map(|asked| reader.read(asked))).await;
+    asked.into_keys().zip(read).collect()
 }
 
 /// A version that cannot be read this time stays what it was, and the failure is named.

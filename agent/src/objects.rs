@@ -360,6 +360,8 @@ pub struct CatalogSource {
 #[serde(default)]
 pub struct CatalogSourceSpec {
     pub priority: i32,
+    /// Of a registry that is there already; OLM starts none then.
+    pub address: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -371,6 +373,9 @@ pub struct CatalogSourceStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConnectionState {
+    pub address: Option<String>,
+    /// When the connection's state last changed; `null` before.
+    pub last_connect: Option<String>,
     pub last_observed_state: String,
 }
 
@@ -393,6 +398,19 @@ impl CatalogSource {
     /// `status.connectionState.lastObservedState`, when there is one.
     pub fn connection(&self) -> Option<&str> {
         self.status.connection_state.as_ref().map(|state| state.last_observed_state.as_str())
+    }
+
+    /// Host and port of its registry: the one that it was given, else the one that OLM connects to.
+    pub fn address(&self) -> Option<&str> {
+        let connected = self.status.connection_state.as_ref();
+        let given = self.spec.address.as_deref().filter(|address| !address.is_empty());
+        let observed = connected.and_then(|state| state.address.as_deref());
+        given.or(observed).filter(|address| !address.is_empty())
+    }
+
+    /// When the connection's state last changed.
+    pub fn last_connect(&self) -> Option<&str> {
+        self.status.connection_state.as_ref()?.last_connect.as_deref()
     }
 }
 

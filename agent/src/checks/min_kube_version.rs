@@ -1,6 +1,7 @@
 //! The API server is new enough for every hop. OLM asks only after the approval, when there is no
 //! way back and none forward.
 
+use wavelift_catalog::{Coverage, catalog::Stated};
 use wavelift_core::{
     check::{Finding, Outcome},
     version::Version,
@@ -37,15 +38,23 @@ pub(super) fn check(facts: &Facts) -> Finding {
 fn one(facts: &Facts, namespace: &NamespaceFacts, server: &Version, found: &mut Found) {
     for item in facts.moves(&namespace.name) {
         let (package, csv) = (item.package.as_str(), item.to.as_str());
-        let bundle = namespace.contents.iter().find_map(|catalog| catalog.bundle(package, csv));
-        let Some(bundle) = bundle else {
+        let mut catalogs = namespace.contents.iter();
+        let Some(catalog) = catalogs.find(|catalog| catalog.bundle(package, csv).is_some()) else {
             let message = format!("{csv} is in no catalog that could be read");
             found.add(Outcome::Unknown, "CatalogNotRead", message, csv);
             continue;
         };
-        // A bundle that names no version runs on any.
-        let Some(text) = bundle.min_kube_version.as_deref().filter(|text| !text.is_empty()) else {
-            continue;
+        let text = match (catalog.min_kube_version(package, csv), catalog.coverage()) {
+            (Stated::As(text), _) => text,
+            (Stated::Unread, Coverage::Registry) => {
+                let message = format!(
+                    "the catalog's registry did not say which Kubernetes version {csv} needs"
+                );
+                found.add(Outcome::Unknown, "NotDescribed", message, csv);
+                continue;
+            }
+            // A bundle that names no version runs on any.
+            (Stated::Nothing, _) | (Stated::Unread, Coverage::Full | Coverage::Graph) => continue,
         };
         match version(text) {
             Some(wanted) if *server < wanted => {

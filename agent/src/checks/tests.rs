@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use wavelift_catalog::Coverage;
 use wavelift_core::{
     check::{Finding, Outcome},
     plan::{Move, Plan, Step},
@@ -271,6 +272,20 @@ fn every_hop_must_run_on_the_api_servers_version() {
     }
     finds(check, Outcome::Unknown, "CatalogNotRead", "in no catalog that could be read", |facts| {
         trees(facts).contents = vec![];
+    });
+    // A registry tells it for one bundle at a time, and of oak it was not asked.
+    finds(
+        check,
+        Outcome::Unknown,
+        "NotDescribed",
+        "which Kubernetes version oak.v2.0.0",
+        |facts| {
+            trees(facts).contents = vec![rig::catalog_of(Coverage::Registry)];
+        },
+    );
+    finds(check, Outcome::Fail, "KubeVersionTooLow", text, |facts| {
+        to_fir(facts);
+        trees(facts).contents = vec![rig::catalog_of(Coverage::Registry)];
     });
     finds(check, Outcome::Unknown, "CannotRead", "connection refused", |facts| {
         facts.kube_version = Err("connection refused".to_owned());

@@ -65,6 +65,19 @@ pub(super) struct Shared {
 }
 
 impl LinkHandle {
+    /// A way that leads to a test.
+    #[cfg(test)]
+    pub(crate) fn to_test() -> (Self, mpsc::Receiver<AgentReport>) {
+        let shared = Shared {
+            outbox: Mutex::new(Outbox::new(8)),
+            outbox_changed: Notify::new(),
+            highest_term: watch::channel(Term(0)).0,
+            state: watch::channel(LinkState::Connecting).0,
+        };
+        let (queue, reports) = mpsc::channel(64);
+        (Self { shared: Arc::new(shared), queue }, reports)
+    }
+
     /// Queues something for the hub; waits while the queue is full. The queue outlives breaks.
     pub async fn send(&self, report: AgentReport) -> Result<(), Closed> {
         self.queue.send(report).await.map_err(|_| Closed)

@@ -4,10 +4,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use wavelift_api::{ClusterUpgrade, ClusterUpgradeStatus};
-use wavelift_catalog::{Catalog, Fbc, Limits, engine::CatalogKey};
+use wavelift_catalog::{Catalog, Coverage, Fbc, Limits, engine::CatalogKey};
+use wavelift_core::inventory::Inventory;
 use wavelift_runtime::Clock;
 use wavelift_sim::{
     apiserver::{self, AuditEffect, AuditEntry, Store, Subresource, Verb, gk},
@@ -15,7 +16,12 @@ use wavelift_sim::{
     olm_v0::Timing,
 };
 
-use crate::{AgentOptions, HubOptions, Timings, catalogs::Shared};
+use crate::{
+    AgentOptions, HubOptions, Timings,
+    agent::run_with,
+    catalogs::{Registries, Settings, Shared},
+    link::{AgentReport, HubCommand, LinkHandle, Query},
+};
 
 /// Where the catalog is.
 pub(crate) const MARKET: &str = "openshift-marketplace";
@@ -41,9 +47,49 @@ pub(crate) struct Agent {
     pub(crate) metrics: wavelift_runtime::metrics::Metrics,
 }
 
+/// The agent's way to its hub, with the test at its end.
+pub(crate) struct Line {
+    commands: mpsc::Sender<HubCommand>,
+    reports: mpsc::Receiver<AgentReport>,
+    id: u64,
+}
+
 impl Drop for Agent {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+impl Line {
+    /// The inventory as the agent sees it now.
+    pub(crate) async fn inventory(&mut self) -> Inventory {
+        self.id += 1;
+        let id = self.id;
+        let kind = "inventory".to_owned();
+        let query = Query { id, kind, namespace: String::new(), name: String::new() };
+        self.commands.send(HubCommand::Query(query)).await.unwrap();
+        loop {
+            if let AgentReport::QueryAnswer { id: found, result } =
+                self.reports.recv().await.unwrap()
+                && found == id
+            {
+                return serde_json::from_slice(&result.unwrap()).unwrap();
+            }
+        }
+    }
+
+    /// Waits until the agent announces an inventory of which this is so.
+    pub(crate) async fn announced(&mut self, so: impl Fn(&Inventory) -> bool) -> Inventory {
+        loop {
+            if let AgentReport::InventoryDigest(digest) = self.reports.recv().await.unwrap() {
+                let request = HubCommand::InventoryRequest { digest: digest.clone() };
+                self.commands.send(request).await.unwrap();
+                let inventory = self.inventory().await;
+                if inventory.digest() == digest && so(&inventory) {
+                    return inventory;
+                }
+            }
+        }
     }
 }
 
@@ -94,22 +140,38 @@ impl Rig {
 
     /// Puts an agent on the cluster.
     pub(crate) fn agent(&self) -> Agent {
-        let metrics = wavelift_runtime::metrics::Metrics::new();
-        let options = AgentOptions {
+        let options = self.options();
+        let (stop, metrics) = (CancellationToken::new(), options.metrics.clone());
+        let running = crate::run(options, stop.clone());
+        let task = tokio::spawn(async move { running.await.unwrap() });
+        Agent { task, _stop: stop, metrics }
+    }
+
+    /// Puts an agent on the cluster that reads catalogs like this, and the test in the hub's place.
+    pub(crate) fn agent_with(&self, settings: Settings) -> (Agent, Line) {
+        let mut options = self.options();
+        let (stop, metrics) = (CancellationToken::new(), options.metrics.clone());
+        let registries = Registries::new(settings, &metrics, stop.clone()).unwrap();
+        options.catalogs = Arc::new(registries);
+        let (link, reports) = LinkHandle::to_test();
+        let (commands, obeyed) = mpsc::channel(8);
+        let connect = move |_: &_, _: &_, _, _: &_, _: &_| (Some(link), Some(obeyed));
+        let running = run_with(options, connect, stop.clone());
+        let task = tokio::spawn(async move { running.await.unwrap() });
+        (Agent { task, _stop: stop, metrics }, Line { commands, reports, id: 0 })
+    }
+
+    fn options(&self) -> AgentOptions {
+        AgentOptions {
             catalogs: Arc::new(self.catalogs.clone()),
             timings: self.timings,
-            metrics: metrics.clone(),
             hub: self.hub.clone(),
             ..AgentOptions::new(
                 self.cluster.api().client("wavelift-agent"),
                 "c1".try_into().unwrap(),
                 self.clock.clone(),
             )
-        };
-        let stop = CancellationToken::new();
-        let running = crate::run(options, stop.clone());
-        let task = tokio::spawn(async move { running.await.unwrap() });
-        Agent { task, _stop: stop, metrics }
+        }
     }
 
     /// A person writes targets: everything named goes as far as its channel does.
@@ -223,6 +285,11 @@ fn merge(into: &mut Value, from: &Value) {
 /// `oak` 1 -> 2; `kite` 1 -> 2 -> 3 -> 4 one by one; `ash` and `elm` 1 -> 2; `fir` 1 -> 2, which
 /// needs a Kubernetes of the future.
 pub(crate) fn catalog() -> Arc<Catalog> {
+    catalog_of(Coverage::Full)
+}
+
+/// The same, as a reader has it who got so much of it.
+pub(crate) fn catalog_of(coverage: Coverage) -> Arc<Catalog> {
     let mut blobs = vec![];
     for (package, last, kube) in [
         ("oak", 2, None),
@@ -258,5 +325,5 @@ pub(crate) fn catalog() -> Arc<Catalog> {
     let text: Vec<String> = blobs.iter().map(ToString::to_string).collect();
     let limits = Limits::default();
     let fbc = Fbc::parse("own.json", text.join("\n").as_bytes(), &limits).unwrap();
-    Arc::new(Catalog::from_fbc(fbc, &limits).unwrap())
+    Arc::new(Catalog::from_fbc_as(coverage, fbc, &limits).unwrap())
 }

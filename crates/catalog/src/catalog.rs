@@ -157,7 +157,7 @@ impl Catalog {
         match (stated, self.coverage) {
             (Some(version), _) => Stated::As(version),
             // A bundle without metadata and manifests inline states it in its image only.
-            (None, Coverage::Full)
+            (None, Coverage::Full | Coverage::Registry)
                 if self.details(package, name).is_some_and(|details| {
                     details.csv_metadata.is_some() || details.manifests.csv().is_some()
                 }) =>

@@ -125,10 +125,16 @@ impl BundleImages {
         Ok(Self { options: Arc::new(options), client, permits })
     }
 
+    /// The registries that would be asked for an image, and in which order.
+    pub fn registries(&self, image: &str) -> Result<Vec<String>, Error> {
+        let reference = reference(image)?;
+        let places = self.options.mirrors.places(&reference).into_iter();
+        Ok(places.map(|place| place.registry).collect())
+    }
+
     /// The files of a bundle image.
     pub async fn fetch(&self, image: &str) -> Result<BundleImage, Error> {
-        let reference = Reference::parse(image)
-            .map_err(|source| Error::Reference { image: image.to_owned(), source })?;
+        let reference = reference(image)?;
         let places = self.options.mirrors.places(&reference);
         if places.is_empty() {
             return Err(Error::Blocked { image: reference.to_string() });
@@ -248,6 +254,10 @@ impl BundleImages {
         }
         Ok(BundleImage { digest, place, files, labels })
     }
+}
+
+fn reference(image: &str) -> Result<Reference, Error> {
+    Reference::parse(image).map_err(|source| Error::Reference { image: image.to_owned(), source })
 }
 
 /// Where the image says that it has a folder; else where all have it.

@@ -15,24 +15,22 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 use tokio::time::timeout;
 use tonic::{
-    Code, Request, Status, Streaming,
-    metadata::MetadataValue,
+    Status, Streaming,
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
-use wavelift_catalog::{Catalog, Fbc, Limits, fbc, graph};
-use wavelift_proto::olm_registry::{
-    self as wire, experimental_registry_client::ExperimentalRegistryClient,
-    registry_client::RegistryClient,
-};
+use wavelift_catalog::{Catalog, Coverage, Fbc, Limits, fbc, graph};
+use wavelift_proto::olm_registry::{self as wire, registry_client::RegistryClient};
 
 use self::assemble::Assembly;
-pub use self::{assemble::BundleContent, error::Error};
+pub use self::{assemble::BundleContent, custom::CustomSchema, error::Error};
 use crate::{
     bounds::{Patience, Retries},
     trust::Trust,
 };
 
 mod assemble;
+mod custom;
+mod describe;
 mod error;
 
 /// Bytes of one message. Four times what OLM itself would accept.
@@ -67,15 +65,6 @@ pub struct Served {
     /// Bundles, by package, whose manifests and description were not sent. They may exist all the
     /// same.
     pub left_out: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// The documents of a custom schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CustomSchema {
-    /// All of them that the registry has for the package.
-    Documents(Vec<Value>),
-    /// The registry is too old to serve any. They may exist all the same.
-    NotServed,
 }
 
 // === impl CatalogSource ===
@@ -135,53 +124,6 @@ impl CatalogSource {
         assemble::content(bundle)
     }
 
-    /// The documents of a custom schema that belong to a package; without one, those that belong to
-    /// none.
-    pub async fn custom_schema(
-        &self,
-        schema: &str,
-        package: Option<&str>,
-    ) -> Result<CustomSchema, Error> {
-        let call = format!("documents of {schema}");
-        let read = || async {
-            match self.custom_schema_once(&call, schema, package).await {
-                Err(Error::Call { source, .. }) if source.code() == Code::Unimplemented => {
-                    Ok(CustomSchema::NotServed)
-                }
-                read => read,
-            }
-        };
-        self.again(&call, read).await
-    }
-
-    async fn custom_schema_once(
-        &self,
-        call: &str,
-        schema: &str,
-        package: Option<&str>,
-    ) -> Result<CustomSchema, Error> {
-        let mut client = ExperimentalRegistryClient::new(self.channel.clone())
-            .max_decoding_message_size(MESSAGE_BYTES_MAX);
-        let mut request = Request::new(wire::ExperimentalListPackageCustomSchemasRequest {
-            schema: schema.to_owned(),
-            package_name: package.unwrap_or_default().to_owned(),
-        });
-        // Without this a server that knows the call answers nothing at all.
-        request
-            .metadata_mut()
-            .insert("x-acknowledge-experimental", MetadataValue::from_static("true"));
-        let listed = client.experimental_list_package_custom_schemas(request);
-        let mut stream = self.answer(call, listed).await?;
-        let (mut documents, mut bytes) = (Vec::new(), 0);
-        while let Some(document) = self.next(call, &mut stream).await? {
-            bytes += prost::Message::encoded_len(&document);
-            self.within("bytes", bytes, self.limits.total_bytes)?;
-            self.within("documents", documents.len() + 1, self.limits.file_documents)?;
-            documents.push(assemble::json_of(document));
-        }
-        Ok(CustomSchema::Documents(documents))
-    }
-
     async fn read_once(&self) -> Result<Served, Error> {
         let names = self.package_names().await?;
         let mut assembly = Assembly::default();
@@ -194,7 +136,11 @@ impl CatalogSource {
         for package in packages {
             assembly.add_package(package);
         }
-        assembly.finish(&self.address, &self.limits)
+        // All documents are parsed here: that takes its time, and others must not wait for it.
+        let (address, limits) = (self.address.clone(), self.limits);
+        let finished =
+            tokio::task::spawn_blocking(move || assembly.finish(&address, &limits)).await;
+        finished.unwrap_or(Err(Error::Interrupted))
     }
 
     async fn package_names(&self) -> Result<Vec<String>, Error> {
@@ -300,7 +246,7 @@ impl CatalogSource {
 impl Served {
     /// The catalog, with the digest of its files.
     pub fn into_catalog(self, limits: &Limits) -> Result<Catalog, graph::Error> {
-        Catalog::from_fbc(self.fbc, limits)
+        Catalog::from_fbc_as(Coverage::Registry, self.fbc, limits)
     }
 
     /// Adds documents of custom schemas, as they would stand in the catalog's files.

@@ -80,6 +80,10 @@ fn details_that_were_not_read_are_unknown_and_the_digest_stays() {
     assert_eq!(registry.digest(), full.digest());
     assert_eq!(registry.min_kube_version("alpha", "alpha.v1.1.0"), Stated::Unread);
     assert_eq!(registry.related_images("alpha", "alpha.v1.0.0"), None);
+    // Where the description was asked for, that it states none is known.
+    let described = catalog(TEXT, Coverage::Registry);
+    assert_eq!(described.min_kube_version("alpha", "alpha.v1.0.0"), Stated::As("1.25.0"));
+    assert_eq!(described.min_kube_version("alpha", "alpha.v1.1.0"), Stated::Nothing);
     // As it was sent.
     let bytes = full.graph().to_canonical_json();
     let sent = Graph::parse_announced(&bytes, full.digest(), &Limits::default()).unwrap();

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{layers, reference::BadReference, reference::Repository, registry};
+use crate::http;
 
 /// Why a bundle's manifests can't be had from its image.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +84,33 @@ impl Error {
             Self::NoManifests { .. } => "NoManifests",
             Self::Interrupted { .. } => "Interrupted",
         }
+    }
+
+    /// Whether the same image may be had a little later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Nowhere { attempts, .. } => attempts.iter().any(|attempt| {
+                attempt.error.is_transient() || matches!(attempt.error, registry::Error::Slow(_))
+            }),
+            Self::Interrupted { .. } => true,
+            Self::Reference { .. }
+            | Self::Blocked { .. }
+            | Self::Layers { .. }
+            | Self::Format { .. }
+            | Self::NoManifests { .. } => false,
+        }
+    }
+
+    /// The places of which none answered at all, each with what happened there; nothing where one
+    /// did. Another image of the same places has the same fate.
+    pub fn unreachable(&self) -> Option<&[Attempt]> {
+        let Self::Nowhere { attempts, .. } = self else { return None };
+        let is_too_large = |error: &http::Error| matches!(error, http::Error::TooLarge { .. });
+        let is_silent = |Attempt { error, .. }: &Attempt| {
+            matches!(error, registry::Error::Slow(_))
+                || matches!(error, registry::Error::Http(error) if !is_too_large(error))
+        };
+        attempts.iter().all(is_silent).then_some(attempts)
     }
 
     /// What a user can do about it.

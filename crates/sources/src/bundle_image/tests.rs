@@ -288,11 +288,20 @@ async fn who_can_not_be_reached_or_trusted_is_named() {
     let mirror = fake.serve(&ca).await;
     let error = images(&Ca::new("other"), &[&mirror]).fetch(&image).await.unwrap_err();
     assert!(error.to_string().contains(&format!("can't trust {mirror}")), "{error}");
+    assert!(!error.is_transient() && error.unreachable().is_some());
     assert!(error.advice().contains("to the CA bundle"), "{}", error.advice());
 
     let closed = "localhost:1";
+    assert_eq!(images(&ca, &[closed]).registries(&image).unwrap(), [closed]);
     let error = images(&ca, &[closed]).fetch(&image).await.unwrap_err();
     assert!(error.to_string().contains("can't connect to localhost:1"), "{error}");
+    assert!(error.is_transient());
+    assert_eq!(error.unreachable().unwrap()[0].place.registry, closed);
+    let absent = format!("source.invalid/{REPOSITORY}:absent");
+    let error = images(&ca, &[closed, &mirror]).fetch(&absent).await.unwrap_err();
+    assert!(error.is_transient() && error.unreachable().is_none(), "one did answer: {error}");
+    let error = images(&ca, &[&mirror]).fetch(&absent).await.unwrap_err();
+    assert!(!error.is_transient() && error.unreachable().is_none(), "{error}");
 
     let error = images(&ca, &[]).fetch(&image).await.unwrap_err();
     assert_eq!(error.kind(), "Blocked");

@@ -84,6 +84,9 @@ pub enum Error {
         /// The bundle.
         bundle: String,
     },
+    /// The program is ending.
+    #[error("reading the catalog was interrupted")]
+    Interrupted,
 }
 
 impl Error {
@@ -99,6 +102,7 @@ impl Error {
             Self::Documents(_) => "Documents",
             Self::Changed { .. } => "Changed",
             Self::Contradiction { .. } => "Contradiction",
+            Self::Interrupted => "Interrupted",
         }
     }
 
@@ -123,7 +127,8 @@ impl Error {
             | Self::TooLarge { .. }
             | Self::Json { .. }
             | Self::Documents(_)
-            | Self::Contradiction { .. } => false,
+            | Self::Contradiction { .. }
+            | Self::Interrupted => false,
         }
     }
 
@@ -141,6 +146,7 @@ impl Error {
                 "tell the author of the catalog; `wavelift catalog validate` on its files says more"
             }
             Self::Changed { .. } => "try again when the CatalogSource's pod has settled",
+            Self::Interrupted => "try again",
         }
     }
 }

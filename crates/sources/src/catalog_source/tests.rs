@@ -6,9 +6,10 @@ use prost_types::value::Kind;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{
-    Response,
+    Code, Request, Response,
     transport::{Identity, Server, ServerTlsConfig},
 };
+use wavelift_catalog::catalog::Stated;
 use wavelift_proto::olm_registry::{
     experimental_registry_server::{ExperimentalRegistry, ExperimentalRegistryServer},
     registry_server::{Registry, RegistryServer},
@@ -54,6 +55,8 @@ struct Fake {
     bundles: Vec<wire::Bundle>,
     documents: Vec<prost_types::Struct>,
     is_old: bool,
+    /// CSVs that come with one bundle alone, by its name.
+    described: BTreeMap<String, String>,
     mishaps: Arc<Mutex<Vec<Mishap>>>,
 }
 
@@ -92,7 +95,12 @@ impl Registry for Fake {
     ) -> Result<Response<wire::Bundle>, Status> {
         let name = request.into_inner().csv_name;
         let bundle = self.bundles.iter().find(|b| b.csv_name == name);
-        bundle.cloned().map(Response::new).ok_or_else(|| Status::unknown("not found"))
+        let described = self.described.get(&name);
+        let with_csv = |bundle: &wire::Bundle| wire::Bundle {
+            csv_json: described.unwrap_or(&bundle.csv_json).clone(),
+            ..bundle.clone()
+        };
+        bundle.map(with_csv).map(Response::new).ok_or_else(|| Status::unknown("not found"))
     }
 
     async fn list_bundles(
@@ -359,6 +367,67 @@ async fn manifests_that_stand_in_the_catalog_come_with_it() {
     let manifests = catalog.manifests("lantern", "lantern.v1.0.0").unwrap();
     assert_eq!(manifests.csv().unwrap()["kind"], "ClusterServiceVersion");
     assert!(catalog.manifests("lantern", "lantern.v1.1.0").is_none());
+}
+
+#[tokio::test]
+async fn a_bundle_is_described_where_that_is_asked_for_and_stays_unknown_elsewhere() {
+    let stub = |version: &str| format!(r#"{{"spec":{{"minKubeVersion":{version}}}}}"#);
+    let packages = BTreeSet::from(["lantern".to_owned()]);
+    let (old, new) = ("lantern.v1.0.0", "lantern.v1.1.0");
+    for (csv, expected) in [
+        (stub("\"1.30.0\""), Stated::As("1.30.0")),
+        (stub("null"), Stated::Nothing),
+        (String::new(), Stated::Unread),
+        ("{".to_owned(), Stated::Unread),
+    ] {
+        let mut fake = Fake::lantern();
+        fake.described.insert(old.to_owned(), csv);
+        let source = fake.source().await;
+        let mut served = source.read().await.unwrap();
+        source.describe(&mut served, &packages).await;
+        let catalog = served.into_catalog(&Limits::default()).unwrap();
+        assert_eq!(catalog.min_kube_version("lantern", old), expected);
+        assert_eq!(catalog.min_kube_version("lantern", new), Stated::Unread);
+        assert_eq!(catalog.digest(), from_files().digest());
+    }
+    let mut fake = Fake::lantern();
+    fake.described.insert(old.to_owned(), stub("\"1.30.0\""));
+    let source = fake.source().await;
+    let mut served = source.read().await.unwrap();
+    source.describe(&mut served, &BTreeSet::new()).await;
+    let catalog = served.into_catalog(&Limits::default()).unwrap();
+    assert_eq!(catalog.min_kube_version("lantern", old), Stated::Unread, "nobody asked");
+}
+
+#[tokio::test]
+async fn documents_of_several_schemas_are_within_one_limit() {
+    let document = |length: usize| prost_types::Struct {
+        fields: BTreeMap::from([(
+            "schema".to_owned(),
+            prost_types::Value { kind: Some(Kind::StringValue("x".repeat(length))) },
+        )]),
+    };
+    // Each question is answered with the same document, whatever it is about.
+    let fake = Fake { documents: vec![document(400)], ..Fake::lantern() };
+    let address = fake.clone().serve(None).await;
+    let packages = ["lantern".to_owned(), "wick".to_owned()];
+    let ask = async |limits: Limits| {
+        let source = client(&address, &Transport::Plaintext, limits);
+        source.custom_schemas(&["io.example.a", "io.example.b"], &packages).await
+    };
+    let Ok(CustomSchema::Documents(documents)) = ask(Limits::default()).await else {
+        panic!("not served")
+    };
+    assert_eq!(documents.len(), 4);
+    for limits in [
+        Limits { total_bytes: 1_000, ..Limits::default() },
+        Limits { file_documents: 3, ..Limits::default() },
+    ] {
+        assert_eq!(ask(limits).await.unwrap_err().kind(), "TooLarge");
+    }
+    let old = Fake { is_old: true, ..fake };
+    let answer = old.source().await.custom_schemas(&["io.example.a"], &packages).await;
+    assert_eq!(answer.unwrap(), CustomSchema::NotServed);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::json;
-use wavelift_catalog::{Catalog, Digest, Fbc, Limits};
+use wavelift_catalog::{Catalog, Coverage, Fbc, Limits};
 use wavelift_runtime::testing::{programs_or_skip, shared_or_skip};
 use wavelift_sources::{
     CatalogSource,
@@ -81,16 +81,8 @@ async fn serve(opm: &Path, catalog: &Path, work: &Path) -> (Server, CatalogSourc
 
 fn from_files(path: &Path) -> Catalog {
     let limits = Limits::default();
-    Catalog::from_fbc(Fbc::read(path, &limits).unwrap(), &limits).unwrap()
-}
-
-/// The digest of what a registry tells: not the least Kubernetes version.
-fn digest(catalog: &Catalog) -> Digest {
-    let mut graph = catalog.graph().clone();
-    for bundle in graph.packages.values_mut().flat_map(|package| package.bundles.values_mut()) {
-        bundle.min_kube_version = None;
-    }
-    graph.digest()
+    let fbc = Fbc::read(path, &limits).unwrap();
+    Catalog::from_fbc_as(Coverage::Registry, fbc, &limits).unwrap()
 }
 
 #[tokio::test]
@@ -108,7 +100,7 @@ async fn a_real_registry_serves_the_catalog_of_its_files() {
     assert_eq!(left_out, ["lantern.v1.0.0", "lantern.v1.1.0"]);
     let expected = from_files(&files);
     let catalog = served.into_catalog(&Limits::default()).unwrap();
-    assert_eq!(digest(&catalog), digest(&expected));
+    assert_eq!(catalog.digest(), expected.digest());
     let manifests = catalog.manifests("wick", "wick.v1.0.0").unwrap();
     assert_eq!(manifests.deployments()[0]["name"], "wick");
 
@@ -154,10 +146,10 @@ async fn real_catalogs_are_the_same_from_a_real_registry() {
     let expected = from_files(&files);
     assert!(expected.graph().packages.len() > 30, "{}", expected.graph().packages.len());
     for name in expected.graph().packages.keys() {
-        let alone = |catalog: &Catalog| digest(&catalog.subset(&[name]));
+        let alone = |catalog: &Catalog| catalog.subset(&[name]).digest().clone();
         assert_eq!(alone(&served), alone(&expected), "{name}");
     }
-    assert_eq!(digest(&served), digest(&expected));
+    assert_eq!(served.digest(), expected.digest());
 }
 
 /// Copies a file, or a folder with all below it.

@@ -44,6 +44,7 @@ use wavelift_core::{
     ids::{ClusterName, Uid},
 };
 use wavelift_runtime::{Clock, lease::Claim};
+use wavelift_sources::BundleImages;
 
 use self::{memory::Memory, objects::Objects, writes::Done};
 pub(crate) use self::{objects::Watched, part::Part, report::Shown};
@@ -52,7 +53,7 @@ use crate::{
     events::Events,
     link::{HubCommand, LeaderState, LinkEvent, Registry, SendError},
     metrics::Metrics,
-    preview::{Pieces, Previews, Room as PieceRoom},
+    preview::{ImageRoom, Images, Pieces, Previews, Room as PieceRoom},
     view::Board,
 };
 
@@ -106,6 +107,8 @@ pub(crate) struct Context {
     pub(crate) identity: String,
     pub(crate) leading: Leading,
     pub(crate) settings: Settings,
+    /// Fetches bundle images, if that is done.
+    pub(crate) images: Option<BundleImages>,
 }
 
 /// Where it is said that this hub leads, once it knows everything.
@@ -138,6 +141,7 @@ pub(crate) struct Driver<C> {
     catalogs: Catalogs,
     planning: Planning,
     pieces: Pieces,
+    images: Images,
     previews: Previews,
     objects: Objects,
     memory: Memory,
@@ -201,6 +205,7 @@ impl<C: Commands> Driver<C> {
             catalogs: Catalogs::new(Room::default()),
             planning: Planning::default(),
             pieces: Pieces::new(PieceRoom::default()),
+            images: Images::new(ImageRoom::default(), context.images.clone()),
             previews: Previews::default(),
             objects: Objects::default(),
             memory: Memory::default(),
@@ -293,6 +298,7 @@ impl<C: Commands> Driver<C> {
         let timer = self.context.metrics.pass_seconds.start_timer();
         self.drop_gone();
         self.pieces.recount();
+        self.images.recount(now);
         let uids: Vec<Uid> = self
             .objects
             .fleets
@@ -308,6 +314,7 @@ impl<C: Commands> Driver<C> {
         self.orphans();
         self.make_plans();
         self.make_previews();
+        self.fetch_images();
         self.waited(now, on_clock);
         timer.observe_duration();
     }
@@ -402,6 +409,7 @@ impl<C: Commands> Driver<C> {
     async fn end(mut self) {
         self.context.leading.leader.send_replace(LeaderState { term: None });
         self.context.board.publish(crate::view::Fleet::default());
+        self.images.end();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(ENDING, all).await.is_err() {
             warn!("campaigns: some writes did not end in time");

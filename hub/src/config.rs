@@ -11,7 +11,10 @@ use kube::{
 };
 use wavelift_runtime::{Clock, lease::unique_identity, telemetry};
 
+use self::images::ImageArguments;
 use crate::start::{HubOptions, LeaseTimes};
+
+mod images;
 
 /// How the hub calls itself to the API server.
 const NAME: &str = concat!("wavelift-hub/", env!("CARGO_PKG_VERSION"));
@@ -63,6 +66,9 @@ pub struct Arguments {
     /// Writes the bound addresses here as JSON.
     #[arg(long, env = "WAVELIFT_ADDRESSES_FILE")]
     pub addresses_file: Option<PathBuf>,
+    /// Where manifests come from that catalogs do not carry.
+    #[command(flatten)]
+    pub images: ImageArguments,
     /// What to log, e.g. `info,wavelift_hub::link=debug`.
     #[arg(long, env = "WAVELIFT_LOG_FILTER", default_value = "info")]
     pub log_filter: String,
@@ -83,6 +89,9 @@ pub enum Error {
     /// The client can't be made.
     #[error("failed to make a client of the hub cluster")]
     Client(#[source] Box<kube::Error>),
+    /// Bundle images can't be fetched as the command line says.
+    #[error("failed to prepare for bundle images")]
+    Images(#[from] images::Error),
 }
 
 impl Error {
@@ -92,6 +101,7 @@ impl Error {
             Self::Kubeconfig(_) => "kubeconfig",
             Self::Infer(_) => "infer",
             Self::Client(_) => "client",
+            Self::Images(error) => error.kind(),
         }
     }
 }
@@ -105,6 +115,7 @@ impl Arguments {
         options.link_address = self.listen_link;
         options.http_address = self.listen_http;
         options.server_names.clone_from(&self.server_names);
+        options.images = self.images.open()?;
         options.lease = LeaseTimes {
             duration: Duration::from_secs(self.lease_duration_seconds),
             renew_deadline: Duration::from_secs(self.lease_renew_deadline_seconds),

@@ -7,6 +7,7 @@ use wavelift_runtime::{
     Clock,
     lease::{Claim, Leadership},
 };
+use wavelift_sources::BundleImages;
 
 use crate::{
     campaign::{Context, Driver, Inputs, Leading, Settings},
@@ -29,6 +30,8 @@ pub(crate) struct Leader {
     pub(crate) sessions: Registry,
     pub(crate) admissions: Admissions,
     pub(crate) leading: Leading,
+    /// Fetches bundle images, if that is done.
+    pub(crate) images: Option<BundleImages>,
     /// What agents are told when this hub stops leading.
     pub(crate) drain: DrainHint,
 }
@@ -113,6 +116,7 @@ impl Leader {
             identity: self.identity.clone(),
             leading: self.leading.clone(),
             settings: self.settings.clone(),
+            images: self.images.clone(),
         };
         let watches = watches::spawn(&self.client, &self.metrics, &stop);
         let driver = Driver::new(context, self.sessions.clone(), self.admissions.clone());

@@ -22,6 +22,7 @@ pub(crate) struct Metrics {
     pub(crate) write_errors: Counters<2>,
     pub(crate) statuses: Counters<1>,
     pub(crate) uploads: Counters<2>,
+    pub(crate) images: Counters<1>,
     pub(crate) watch_errors: Counters<1>,
     pub(crate) pass_seconds: Histogram,
     pub(crate) agents: Gauges<1>,
@@ -70,6 +71,11 @@ impl Metrics {
                 "wavelift_hub_uploads_total",
                 "Inventories and catalogs of agents, by what became of them.",
                 ["content", "result"],
+            )?,
+            images: metrics.counters(
+                "wavelift_hub_bundle_images_total",
+                "Bundle images, by what became of them.",
+                ["result"],
             )?,
             watch_errors: metrics.counters(
                 "wavelift_hub_watch_errors_total",

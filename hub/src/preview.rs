@@ -2,12 +2,14 @@
 //!
 //! Clusters that see the same are one [`Group`]; each way of a package is compared once however
 //! many groups take it. What the comparison needs (manifests of bundles, documents of packages)
-//! comes from the clusters themselves, each piece once by its digest (`pieces`). What cannot be
-//! had is shown as missing, with the reason: never as "no change".
+//! comes from the clusters themselves, each piece once by its digest (`pieces`), and, where their
+//! catalogs do not carry manifests, from bundle images (`images`). What cannot be had is shown as
+//! missing, with the reason: never as "no change".
 
 mod change;
 mod differ;
 mod group;
+mod images;
 mod made;
 mod pieces;
 mod report;
@@ -20,13 +22,14 @@ use wavelift_core::ids::ClusterName;
 
 pub(crate) use self::{
     differ::Counted,
+    images::{Failure as ImageFailure, Fetched, Image, ImageRoom, Images, Named},
     pieces::{Found, Holders, Key as PieceKey, Piece, Pieces, Room, Shape},
     report::sections,
     summary::{counts, status},
 };
 pub use self::{
     group::{Group, HasBundle, Planned, Seen, Version, Way, groups},
-    made::{Bundle, Made, Question},
+    made::{Bundle, Content, Made, Question},
     report::{Form, report},
 };
 

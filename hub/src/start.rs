@@ -23,6 +23,7 @@ use wavelift_runtime::{
     telemetry::chain,
     tls::{self, Material},
 };
+use wavelift_sources::BundleImages;
 
 use crate::{
     campaign::{self, Leading},
@@ -96,6 +97,9 @@ pub struct HubOptions {
     pub campaigns: campaign::Settings,
     /// Bounds of the HTTP API.
     pub http: http::Settings,
+    /// Where manifests come from that catalogs do not carry: bundle images are fetched with this,
+    /// and not at all without it.
+    pub images: Option<BundleImages>,
 }
 
 /// The times of the lease, all real.
@@ -158,6 +162,7 @@ impl HubOptions {
             lease: LeaseTimes::default(),
             campaigns: campaign::Settings::default(),
             http: http::Settings::default(),
+            images: None,
         }
     }
 
@@ -265,6 +270,7 @@ impl Hub {
             sessions: sessions.clone(),
             admissions: admissions.clone(),
             leading,
+            images: options.images.clone(),
             drain: options.link.shutdown_hint,
         };
         let tasks = Tasks {

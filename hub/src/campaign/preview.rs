@@ -1,5 +1,5 @@
-//! What a campaign's plans change: puts its clusters into groups, sees that every piece that a
-//! comparison needs is there or asked for, and has each way compared once.
+//! What a campaign's plans change: puts its clusters into groups, sees that every piece and every
+//! image that a comparison needs is there or asked for, and has each way compared once.
 
 use std::{
     cell::OnceCell,
@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 use wavelift_api::live::BlockerKind;
 use wavelift_catalog::{Catalog, Contents, contents};
 use wavelift_core::{
@@ -24,8 +24,9 @@ use crate::{
     cluster::{Catalogs, Clusters},
     link::HubCommand,
     preview::{
-        Blocker, Bundle, Found, GROUPS_MAX, Group, GroupPreview, Holders, Made, Piece, PieceKey,
-        Pieces, Planned, Preview, Question, Seen, Shape, Version, Way, groups,
+        Blocker, Bundle, Content, Fetched, Found, GROUPS_MAX, Group, GroupPreview, Holders, Image,
+        ImageFailure, Images, Made, Named, Piece, PieceKey, Pieces, Planned, Preview, Question,
+        Seen, Shape, Version, Way, groups,
     },
 };
 
@@ -37,6 +38,7 @@ const COMPARISONS_MAX: usize = 2;
 /// Looks for what one group needs.
 struct Search<'a, C> {
     pieces: &'a mut Pieces,
+    images: &'a mut Images,
     clusters: &'a Clusters,
     catalogs: &'a Catalogs,
     commands: &'a C,
@@ -99,6 +101,7 @@ impl<C: Commands> Driver<C> {
     ) -> Option<Vec<Arc<Made>>> {
         let mut search = Search {
             pieces: &mut self.pieces,
+            images: &mut self.images,
             clusters: &self.clusters,
             catalogs: &self.catalogs,
             commands: &self.commands,
@@ -126,6 +129,25 @@ impl<C: Commands> Driver<C> {
             self.previews_open += 1;
             self.tasks.spawn_blocking(move || Done::Preview { made: Box::new(question.answer()) });
         }
+    }
+
+    /// Fetches images that were asked for, some at a time.
+    pub(super) fn fetch_images(&mut self) {
+        while let Some(fetch) = self.images.next(Instant::now()) {
+            let image = fetch.image.clone();
+            self.tasks.spawn(async move { Done::Image { image, result: fetch.run().await } });
+        }
+        // Some are known to be out of reach without trying.
+        self.is_dirty |= self.images.take_news();
+    }
+
+    pub(super) fn imaged(&mut self, image: &str, result: Result<Fetched, ImageFailure>) {
+        if let Err(failure) = &result {
+            debug!(image, %failure, "a bundle image was not fetched");
+        }
+        let became = self.images.fetched(image, result, Instant::now());
+        self.context.metrics.images.with([became]).inc();
+        self.fetch_images();
     }
 
     /// Reads a piece beside the driver, if this cluster was asked for it.
@@ -229,7 +251,7 @@ impl<C: Commands> Search<'_, C> {
         table: &Result<Table, String>,
         is_awaited: &mut bool,
     ) -> Bundle {
-        let manifests = match table {
+        let inline = match table {
             Err(why) => Err(why.clone()),
             Ok(table) => {
                 let (package, csv) = (way.package.as_str(), version.csv.as_str());
@@ -246,11 +268,46 @@ impl<C: Commands> Search<'_, C> {
                 }
             }
         };
+        let (manifests, moving) = match inline {
+            Ok(inline) => (Ok(inline), None),
+            // The piece is on its way.
+            Err(why) if why.is_empty() => (Err(why), None),
+            Err(why) => self.image(way, version, why, is_awaited),
+        };
         Bundle {
             name: version.csv.to_string(),
             version: version.text.clone(),
             manifests,
+            moving,
             skipped: vec![],
+        }
+    }
+
+    /// The manifests from the bundle's image, where the catalog does not carry them because of
+    /// `why`, and the image's name if that may move.
+    fn image(
+        &mut self,
+        way: &Way,
+        version: &Version,
+        why: String,
+        is_awaited: &mut bool,
+    ) -> (Content, Option<String>) {
+        let catalog = way.catalog.as_ref().and_then(|seen| self.catalogs.get(&seen.digest));
+        let bundle =
+            catalog.and_then(|found| found.bundle(way.package.as_str(), version.csv.as_str()));
+        let Some(image) = bundle.and_then(|bundle| bundle.image.as_deref()) else {
+            return (Err(why), None);
+        };
+        match self.images.find(image, self.group.clusters.len(), self.now) {
+            Image::Here(fetched) => {
+                let moving = (fetched.named == Named::Tag).then(|| image.to_owned());
+                (Ok((format!("image {}", fetched.digest), fetched.manifests)), moving)
+            }
+            Image::Awaited => {
+                *is_awaited = true;
+                (Err(String::new()), None)
+            }
+            Image::Missing(also) => (Err(format!("{why}; {also}")), None),
         }
     }
 

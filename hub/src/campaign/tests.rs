@@ -3,6 +3,7 @@
 mod campaigns;
 mod fences;
 mod harness;
+mod images;
 mod leaders;
 mod previews;
 mod steering;

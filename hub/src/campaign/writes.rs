@@ -34,7 +34,7 @@ use crate::{
     cluster::Question,
     link::UpgradeKey,
     metrics::Metrics,
-    preview::{Made, Piece, PieceKey},
+    preview::{Fetched, ImageFailure, Made, Piece, PieceKey},
 };
 
 const MANAGER: FieldManager = FieldManager(labels::MANAGER_HUB);
@@ -70,6 +70,10 @@ pub(super) enum Done {
     },
     Preview {
         made: Box<Made>,
+    },
+    Image {
+        image: String,
+        result: Result<Fetched, ImageFailure>,
     },
     Plan {
         question: Box<Question>,
@@ -302,6 +306,7 @@ impl<C: Commands> Driver<C> {
                 self.previews.answered(*made);
                 self.make_previews();
             }
+            Ok(Done::Image { image, result }) => self.imaged(&image, result),
             // Only a panic ends a task like this; what it was about is asked for again.
             Err(error) => {
                 warn!(%error, "a task of the driver broke");
@@ -309,6 +314,7 @@ impl<C: Commands> Driver<C> {
                 self.planning.failed();
                 self.previews_open = 0;
                 self.previews.failed();
+                self.images.broke();
                 for track in self.memory.tracks.values_mut() {
                     track.write.refreshed();
                 }

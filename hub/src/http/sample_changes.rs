@@ -59,7 +59,7 @@ fn compared(
             } else {
                 Err("catalog marketplace/own does not carry them".to_owned())
             };
-            Bundle { name, version: version.text.clone(), manifests, skipped: vec![] }
+            Bundle { name, version: version.text.clone(), manifests, moving: None, skipped: vec![] }
         });
         let documents = Ok((String::new(), Arc::default()));
         let question = Question::new(PACKAGE, bundles.collect(), documents, None);

@@ -22,6 +22,9 @@ pub struct Question {
     catalog: Option<Arc<Catalog>>,
 }
 
+/// Manifests and their digest, or why there are none.
+pub type Content = Result<(String, Arc<Manifests>), String>;
+
 /// One version on the way.
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -30,7 +33,9 @@ pub struct Bundle {
     /// Its version, for people.
     pub version: String,
     /// Its manifests and their digest, or why there are none.
-    pub manifests: Result<(String, Arc<Manifests>), String>,
+    pub manifests: Content,
+    /// The image that they are from, where it is named by a tag and may be another by now.
+    pub moving: Option<String>,
     /// The versions that the hop to this one jumps over.
     pub skipped: Vec<Self>,
 }
@@ -45,6 +50,8 @@ pub struct Made {
     pub changes: BTreeSet<Change>,
     /// Why the documents of the package are missing, where they are.
     pub documents_missing: Option<String>,
+    /// Images that were looked at and are named by a tag: they may be others by now.
+    pub moving: BTreeSet<String>,
 }
 
 // === impl Question ===
@@ -73,6 +80,7 @@ impl Question {
                     Ok((digest, _)) => field(digest),
                     Err(why) => field(why),
                 }
+                field(one.moving.as_deref().unwrap_or_default());
             }
         }
         match &documents {
@@ -99,7 +107,9 @@ impl Question {
         let steps: Vec<Step<'_>> = self.bundles.iter().map(|bundle| self.step(bundle)).collect();
         let mut preview = preview::path(&steps);
         preview.package = Some(self.package.clone());
+        let all = self.bundles.iter().flat_map(|one| std::iter::once(one).chain(&one.skipped));
         Made {
+            moving: all.filter_map(|one| one.moving.clone()).collect(),
             key: self.key.clone(),
             changes: change::of(&preview.overall),
             documents_missing: self.documents.as_ref().err().cloned(),

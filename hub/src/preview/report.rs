@@ -128,25 +128,35 @@ fn operator(page: &mut Page, made: &Made) {
 /// What a way changes over all in lines, the most important sections first.
 pub(crate) fn sections(made: &Made) -> Vec<SectionView> {
     let parts = render::parts(&made.preview.overall).into_iter();
-    let sections = parts.map(|Part { importance, title, items }| {
-        let total = number(items.len());
-        let mut lines = vec![];
-        for Item { text, lines: below, url, .. } in items {
-            lines.push(text);
-            lines.extend(below.into_iter().chain(url).map(|line| format!("  {line}")));
-        }
-        SectionView {
-            title,
-            importance: match importance {
-                Importance::High => ImportanceName::High,
-                Importance::Medium => ImportanceName::Medium,
-                Importance::Low => ImportanceName::Low,
-            },
-            total,
-            lines,
-        }
-    });
-    sections.collect()
+    let mut sections: Vec<SectionView> = parts.map(section).collect();
+    if !made.moving.is_empty() {
+        sections.push(SectionView {
+            title: "Looked at under a tag, which may be another image by now".to_owned(),
+            importance: ImportanceName::Low,
+            total: number(made.moving.len()),
+            lines: made.moving.iter().cloned().collect(),
+        });
+    }
+    sections
+}
+
+fn section(Part { importance, title, items }: Part) -> SectionView {
+    let total = number(items.len());
+    let mut lines = vec![];
+    for Item { text, lines: below, url, .. } in items {
+        lines.push(text);
+        lines.extend(below.into_iter().chain(url).map(|line| format!("  {line}")));
+    }
+    SectionView {
+        title,
+        importance: match importance {
+            Importance::High => ImportanceName::High,
+            Importance::Medium => ImportanceName::Medium,
+            Importance::Low => ImportanceName::Low,
+        },
+        total,
+        lines,
+    }
 }
 
 /// One line about a difference.

@@ -29,6 +29,7 @@ use wavelift_core::{
 };
 use wavelift_runtime::{Clock, admin::Readiness, clock::Hand, lease::Claim, metrics as registry};
 use wavelift_sim::apiserver::{ApiServer, AuditEntry, Verb, gk};
+use wavelift_sources::BundleImages;
 
 use super::super::{Commands, Context, Driver, Inputs, Leading, Settings};
 use crate::{
@@ -54,6 +55,8 @@ pub(super) struct World {
     pub(super) clock: Clock,
     pub(super) hand: Hand,
     pub(super) agents: Agents,
+    /// With what leaders fetch bundle images.
+    pub(super) images: Option<BundleImages>,
     sessions: AtomicU64,
 }
 
@@ -114,7 +117,8 @@ impl World {
             api.install_crd(&serde_json::to_value(crd).unwrap()).unwrap();
         }
         let agents = Agents(Arc::new(Inner { state: Mutex::default(), news: Notify::new() }));
-        let world = Self { api, clock, hand, agents, sessions: AtomicU64::new(1) };
+        let sessions = AtomicU64::new(1);
+        let world = Self { api, clock, hand, agents, images: None, sessions };
         world.create(&gk::NAMESPACE, &json!({"metadata": {"name": NAMESPACE}}));
         let catalog = tea(&["1.0.0", "1.1.0", "1.2.0"]);
         for cluster in clusters {
@@ -180,6 +184,7 @@ impl World {
                 sweep: Duration::from_millis(500),
                 ..Settings::default()
             },
+            images: self.images.clone(),
         };
         let watches = watches::spawn(&client, &metrics, &stop);
         let line = Line { agents: self.agents.clone(), events: events.clone() };
@@ -679,6 +684,16 @@ pub(super) fn brew(
     verbs: &dyn Fn(&str) -> Option<Vec<&'static str>>,
     release: Option<Value>,
 ) -> Catalog {
+    brew_in(versions, verbs, release, &|version| format!("img/tea.v{version}"))
+}
+
+/// The same with these images.
+pub(super) fn brew_in(
+    versions: &[&str],
+    verbs: &dyn Fn(&str) -> Option<Vec<&'static str>>,
+    release: Option<Value>,
+    image: &dyn Fn(&str) -> String,
+) -> Catalog {
     let mut documents =
         vec![json!({"schema": "olm.package", "name": "tea", "defaultChannel": "stable"})];
     documents.extend(release);
@@ -698,7 +713,7 @@ pub(super) fn brew(
             properties.push(json!({"type": "olm.bundle.object", "value": {"data": data}}));
         }
         documents.push(json!({
-            "schema": "olm.bundle", "name": name, "package": "tea", "image": format!("img/{name}"),
+            "schema": "olm.bundle", "name": name, "package": "tea", "image": image(version),
             "properties": properties,
         }));
         before = Some(name);
@@ -712,7 +727,7 @@ pub(super) fn brew(
 }
 
 /// A CSV whose service account may do this to secrets.
-fn csv(name: &str, version: &str, verbs: &[&str]) -> Value {
+pub(super) fn csv(name: &str, version: &str, verbs: &[&str]) -> Value {
     let rules = if verbs.is_empty() {
         json!([])
     } else {

@@ -6,9 +6,9 @@ use wavelift_api::live::{BlockerKind, DifferenceKind};
 use super::harness::*;
 use crate::preview::{Counted, Preview, counts};
 
-const VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "1.2.0"];
+pub(super) const VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "1.2.0"];
 
-fn preview_of(clusters: &[&str]) -> serde_json::Value {
+pub(super) fn preview_of(clusters: &[&str]) -> serde_json::Value {
     let mut spec = campaign(clusters, 0);
     spec["stage"] = json!("Preview");
     spec
@@ -20,12 +20,12 @@ fn reads_secrets(version: &str) -> Option<Vec<&'static str>> {
     Some(if version == "1.2.0" { vec!["get"] } else { vec![] })
 }
 
-fn clusters(preview: &Preview, group: usize) -> Vec<&str> {
+pub(super) fn clusters(preview: &Preview, group: usize) -> Vec<&str> {
     preview.groups[group].group.clusters.iter().map(AsRef::as_ref).collect()
 }
 
 /// Waits until all that can be known is known of `groups` groups.
-async fn made(world: &World, leader: &Leader, groups: usize) -> std::sync::Arc<Preview> {
+pub(super) async fn made(world: &World, leader: &Leader, groups: usize) -> std::sync::Arc<Preview> {
     let done = || {
         let preview = leader.preview("up");
         preview.groups.len() == groups && !preview.is_making()

@@ -296,7 +296,9 @@ fn changes(bundles: &[bundle::Bundle<'_>]) -> Changes {
     changes.images_in_environment = image::in_environment(bundles);
     changes.images_gone = image::gone(old, new);
     changes.api_services = api_service::compare(old, new);
-    changes.compatibility = compatibility::compare(bundles);
+    let (compatibility, missing) = compatibility::compare(bundles);
+    changes.compatibility = compatibility;
+    changes.missing.extend(missing);
     changes.notes = notes::of_path(bundles);
     if let Some((old, new)) = old.content.as_ref().zip(new.content.as_ref()) {
         (changes.rbac_objects, changes.objects) = object::compare(old, new);

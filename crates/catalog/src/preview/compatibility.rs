@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Change, Confidence, Deprecated, Source, bundle::Bundle};
+use super::{Change, Confidence, Deprecated, Missing, Source, bundle::Bundle};
 
 pub use self::{
     dependency::{Dependency, DependencyChange, DependencyKind},
@@ -99,20 +99,22 @@ pub struct Deprecation {
     pub confidence: Confidence,
 }
 
-/// From the first of the bundles to the last, by way of the others.
-pub(super) fn compare(bundles: &[Bundle<'_>]) -> Compatibility {
+/// From the first of the bundles to the last, by way of the others; and what could not be looked at.
+pub(super) fn compare(bundles: &[Bundle<'_>]) -> (Compatibility, Option<Missing>) {
     let (Some(old), Some(new)) = (bundles.first(), bundles.last()) else {
-        return Compatibility::default();
+        return (Compatibility::default(), None);
     };
-    Compatibility {
+    let (lifecycle, missing) = lifecycle::of(old, new);
+    let compatibility = Compatibility {
         min_kube_version: min_kube_version(old, new),
         max_openshift_version: max_openshift_version(old, new),
         openshift_versions: openshift_versions(old, new),
         install_modes: install_modes(old, new),
         dependencies: dependency::compare(old, new),
         deprecations: deprecations(bundles.get(1..).unwrap_or_default()),
-        lifecycle: lifecycle::of(old, new),
-    }
+        lifecycle,
+    };
+    (compatibility, missing)
 }
 
 fn requirement(old: Option<String>, new: Option<String>, source: Source) -> Option<Requirement> {

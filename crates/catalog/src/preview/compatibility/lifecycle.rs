@@ -3,9 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use wavelift_core::causes::cut;
 
-use super::super::{Confidence, Source, bundle::Bundle};
+use super::super::{Confidence, Missing, Section, Source, bundle::Bundle};
 use crate::lifecycle;
+
+/// Bytes of the reason why a document can't be read.
+const REASON_MAX: usize = 200;
 
 /// The lifecycle of one minor version of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,51 +55,56 @@ pub struct Platform {
     pub versions: Vec<String>,
 }
 
-/// The lifecycle of the old version and of the new one, as far as they are known.
-pub(super) fn of(old: &Bundle<'_>, new: &Bundle<'_>) -> Vec<Lifecycle> {
+/// The lifecycle of the old version and of the new one, as far as they are known; and that a document
+/// can't be read, where one can't.
+pub(super) fn of(old: &Bundle<'_>, new: &Bundle<'_>) -> (Vec<Lifecycle>, Option<Missing>) {
+    let (mut documents, mut missing) = (Vec::new(), None);
     // The newest document is the last word, also on the old version.
-    let documents = new.facts.documents.iter().chain(&old.facts.documents);
-    let documents: Vec<&Value> = documents
-        .copied()
-        .filter(|document| document["schema"] == lifecycle::Lifecycle::SCHEMA)
-        .collect();
-    [old, new].into_iter().filter_map(|bundle| of_bundle(bundle, &documents)).collect()
+    for bundle in [new, old] {
+        let all = bundle.facts.documents.iter().copied();
+        for document in all.filter(|of: &&Value| of["schema"] == lifecycle::Lifecycle::SCHEMA) {
+            match lifecycle::Lifecycle::deserialize(document) {
+                Ok(document) => documents.push(document),
+                // Mostly both bundles have the same documents.
+                Err(error) => missing = missing.or_else(|| Some(unreadable(bundle, &error))),
+            }
+        }
+    }
+    let lifecycles = [old, new].into_iter().filter_map(|bundle| of_bundle(bundle, &documents));
+    (lifecycles.collect(), missing)
 }
 
-fn of_bundle(bundle: &Bundle<'_>, documents: &[&Value]) -> Option<Lifecycle> {
+fn unreadable(bundle: &Bundle<'_>, error: &serde_json::Error) -> Missing {
+    let reason = format!("the lifecycle document can't be read: {error}");
+    Missing {
+        bundle: bundle.name.clone(),
+        sections: vec![Section::Compatibility],
+        reason: cut(&reason, REASON_MAX),
+        source: Source::Missing,
+        confidence: Confidence::Unknown,
+    }
+}
+
+fn of_bundle(bundle: &Bundle<'_>, documents: &[lifecycle::Lifecycle]) -> Option<Lifecycle> {
     let version = bundle.version.as_ref()?;
     let name = format!("{}.{}", version.major(), version.minor());
-    let list = |value: &'_ Value, field: &str| -> Vec<Value> {
-        value.get(field).and_then(Value::as_array).cloned().unwrap_or_default()
+    let found = documents.iter().find_map(|document| document.version(&name))?;
+    let phase = |phase: &lifecycle::Phase| Phase {
+        name: phase.name.clone(),
+        start_date: phase.start_date.clone(),
+        end_date: phase.end_date.clone(),
     };
-    let versions = documents.iter().flat_map(|document| list(document, "versions"));
-    let found = versions.into_iter().find(|version| version["name"] == name.as_str())?;
-    let text = |value: &Value, field: &str| value[field].as_str().map(str::to_owned);
-    let phases: Vec<Phase> = list(&found, "phases")
-        .iter()
-        .map(|phase| Phase {
-            name: text(phase, "name").unwrap_or_default(),
-            start_date: text(phase, "startDate"),
-            end_date: text(phase, "endDate"),
-        })
-        .collect();
-    let platforms = list(&found, "platformCompatibility")
-        .iter()
-        .map(|platform| Platform {
-            name: text(platform, "name").unwrap_or_default(),
-            versions: list(platform, "versions")
-                .iter()
-                .map(super::super::difference::shown)
-                .collect(),
-        })
-        .collect();
+    let platform = |platform: &lifecycle::PlatformCompatibility| Platform {
+        name: platform.name.clone(),
+        versions: platform.versions.clone(),
+    };
     Some(Lifecycle {
         bundle: bundle.name.clone(),
         version: name,
         // Dates in ISO form sort as texts.
-        ends: phases.iter().filter_map(|phase| phase.end_date.clone()).max(),
-        phases,
-        platforms,
+        ends: found.phases.iter().filter_map(|phase| phase.end_date.clone()).max(),
+        phases: found.phases.iter().map(phase).collect(),
+        platforms: found.platform_compatibility.iter().map(platform).collect(),
         source: Source::FromLifecycle,
         confidence: Confidence::Stated,
     })

@@ -284,3 +284,24 @@ fn the_lifecycle_of_both_versions_is_told() {
     assert_eq!(new.platforms[0].versions, ["4.18", "4.19"]);
     assert_eq!(new.source, Source::FromLifecycle);
 }
+
+#[test]
+fn a_lifecycle_document_of_another_form_is_missing_not_empty() {
+    // A version without quotes is a number in YAML, and 4.20 is 4.2 then.
+    let document = json!({
+        "schema": "io.openshift.operators.lifecycles.v1alpha1", "package": "pump",
+        "versions": [{"name": "1.1", "platformCompatibility": [{"name": "x", "versions": [4.2]}]}],
+    });
+    let step = |version: &str| Step {
+        version: Version::parse(version).ok(),
+        facts: Facts { documents: vec![&document], ..Facts::default() },
+        ..Step::default()
+    };
+    let overall = path(&[step("1.0.0"), step("1.1.0")]).overall;
+    assert!(overall.compatibility.lifecycle.is_empty());
+    let mut missing = overall.missing.iter().filter(|m| m.reason.contains("lifecycle"));
+    let missing = (missing.next().unwrap(), missing.next());
+    assert_eq!(missing.0.sections, [Section::Compatibility]);
+    assert!(missing.0.reason.contains("invalid type: floating point"), "{:?}", missing.0);
+    assert_eq!(missing.1, None);
+}

@@ -6,7 +6,10 @@ use std::{
     fmt,
 };
 
-use wavelift_core::version;
+use wavelift_core::{
+    causes::{cut, listed},
+    version,
+};
 
 use crate::fbc::{self, Fbc};
 
@@ -14,7 +17,10 @@ mod bundle;
 mod channel;
 mod deprecation;
 mod image;
+mod release;
 mod shape;
+
+pub use self::release::{Oddity, Warning, warnings};
 
 /// One problem: where, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +87,7 @@ pub enum Rule {
     #[error("has no head")]
     NoHead,
     /// Several entries are heads.
-    #[error("has several heads: {}", .heads.join(", "))]
+    #[error("has several heads: {}", listed(.heads))]
     SeveralHeads {
         /// The heads.
         heads: Vec<String>,
@@ -93,7 +99,7 @@ pub enum Rule {
         entry: String,
     },
     /// Entries that are neither skipped nor on the chain from the head.
-    #[error("entries are not on the chain from the head: {}", .entries.join(", "))]
+    #[error("entries are not on the chain from the head: {}", listed(.entries))]
     Stranded {
         /// The entries.
         entries: Vec<String>,
@@ -177,7 +183,7 @@ pub enum Rule {
         index: usize,
     },
     /// Several bundles have the same version.
-    #[error("version {version} is that of several bundles: {}", .bundles.join(", "))]
+    #[error("version {version} is that of several bundles: {}", listed(.bundles))]
     SameVersion {
         /// The version, with its release.
         version: String,
@@ -244,9 +250,12 @@ impl fmt::Display for Problem {
             Place::Bundle(bundle) => write!(f, ", bundle `{bundle}`")?,
             Place::Deprecations => write!(f, ", deprecations")?,
         }
-        write!(f, ": {}", self.rule)
+        write!(f, ": {}", cut(&self.rule.to_string(), RULE_MAX))
     }
 }
+
+/// Bytes of the words about one problem. Types of properties, say, may be of any length.
+const RULE_MAX: usize = 4 << 10;
 
 /// All problems of a catalog; none if `opm` would take it.
 pub fn validate(fbc: &Fbc) -> Vec<Problem> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use wavelift_core::{range::Range, version::Version};
+use wavelift_core::{causes::listed, range::Range, version::Version};
 
 use super::traits::Traits;
 use crate::graph::{Channel, Graph, Gvk, Package};
@@ -36,7 +36,7 @@ pub enum ChainError {
     #[error("channel has no head")]
     NoHead,
     /// More than one entry is neither replaced nor skipped.
-    #[error("channel has {} heads: {}", .heads.len(), .heads.join(", "))]
+    #[error("channel has {} heads: {}", .heads.len(), listed(.heads))]
     SeveralHeads {
         /// The heads.
         heads: Vec<String>,

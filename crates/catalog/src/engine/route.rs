@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
-use wavelift_core::version::Version;
+use wavelift_core::{causes::listed, version::Version};
 
 use super::{CatalogKey, Hop};
 
@@ -143,13 +143,13 @@ pub enum NoWay {
         above: Option<String>,
     },
     /// The channel's entries have no bundles in the catalog.
-    #[error("the catalog lacks bundles on the way: {}", .bundles.join(", "))]
+    #[error("the catalog lacks bundles on the way: {}", listed(.bundles))]
     MissingBundles {
         /// Their names: what has to be mirrored.
         bundles: Vec<String>,
     },
     /// The goal is in other channels only.
-    #[error("`{csv}` is not in channel `{subscribed}`, but in {}", .channels.join(", "))]
+    #[error("`{csv}` is not in channel `{subscribed}`, but in {}", listed(.channels))]
     OtherChannel {
         /// The CSV.
         csv: String,
@@ -175,7 +175,7 @@ pub enum NoWay {
         to: String,
     },
     /// What leads to the goal is something else than what is installed.
-    #[error("`{csv}` follows only {}; `{at}` is not among them", .after.join(", "))]
+    #[error("`{csv}` follows only {}; `{at}` is not among them", listed(.after))]
     NeedsFirst {
         /// The CSV of the goal.
         csv: String,
@@ -255,7 +255,7 @@ impl fmt::Display for Stop {
             Self::Channel { channel, edge } => write!(f, "channel `{channel}` ({edge})"),
             Self::PinnedCatalog { channel, edge, without } => {
                 write!(f, "a pinned catalog where channel `{channel}` lacks ")?;
-                write!(f, "{} ({edge})", without.join(", "))
+                write!(f, "{} ({edge})", listed(without))
             }
         }
     }

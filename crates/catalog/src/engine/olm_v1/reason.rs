@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use wavelift_core::causes;
 
 use super::{
     Extension,
@@ -110,7 +111,7 @@ impl Why {
 /// Names for a message.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "none".to_owned() } else { causes::listed(&names) }
 }
 
 /// Why another bundle of the same catalog came before this one.

@@ -19,9 +19,11 @@ struct Report {
     catalog: String,
     valid: bool,
     problems: Vec<Problem>,
+    /// What is odd, but makes no catalog invalid.
+    warnings: Vec<Problem>,
 }
 
-/// One problem. What it is not about is an empty text.
+/// One problem, or warning. What it is not about is an empty text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 struct Problem {
     package: String,
@@ -81,7 +83,19 @@ fn report(path: &Path) -> Report {
             .map(|error| Problem { message: sentence(error), ..Problem::default() })
             .collect()
     };
-    Report { catalog: path.display().to_string(), valid: problems.is_empty(), problems }
+    let warnings = validate::warnings(&fbc).iter().map(Problem::from).collect();
+    Report { catalog: path.display().to_string(), valid: problems.is_empty(), problems, warnings }
+}
+
+impl From<&validate::Warning> for Problem {
+    fn from(warning: &validate::Warning) -> Self {
+        Self {
+            package: warning.package.clone(),
+            channel: String::new(),
+            bundle: warning.bundle.clone(),
+            message: warning.to_string(),
+        }
+    }
 }
 
 impl From<&validate::Problem> for Problem {
@@ -101,10 +115,18 @@ fn text(report: &Report) -> String {
         1 => "1 problem".to_owned(),
         count => format!("{count} problems"),
     };
-    let mut text = format!("{}: {verdict}", report.catalog);
-    for problem in &report.problems {
+    let warnings = match report.warnings.len() {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        count => format!(", {count} warnings"),
+    };
+    let mut text = format!("{}: {verdict}{warnings}", report.catalog);
+    let problems = report.problems.iter().map(|problem| ("", problem));
+    let warnings = report.warnings.iter().map(|warning| ("warning: ", warning));
+    for (kind, Problem { message, .. }) in problems.chain(warnings) {
         text.push_str("\n  ");
-        text.push_str(&problem.message);
+        text.push_str(kind);
+        text.push_str(message);
     }
     text
 }
@@ -150,5 +172,35 @@ mod tests {
         assert!(text(&reports[1]).contains("2 problems\n  package `oak`"));
         assert!(text(&reports[0]).ends_with("good: valid"));
         assert!(reports[3].problems[0].message.contains("can't read"));
+        assert!(reports.iter().all(|report| report.warnings.is_empty()));
+    }
+
+    #[test]
+    fn fields_of_release_documents_that_nobody_reads_are_warnings() {
+        const RELEASES: &str = r#"
+            {"schema":"io.wavelift.release.v1alpha1","package":"oak","relaseNotes":[],
+             "manualSteps":[{"version":"1.0.0","title":"t","wenn":"After"}]}
+            {"schema":"io.wavelift.release.v1alpha1","package":"oak","assessments":[{"id":1}]}"#;
+        let property = r#"{"type":"io.wavelift.release.v1alpha1","value":{"checkz":[]}}"#;
+        let good = GOOD.replace("\"properties\":[", &format!("\"properties\":[{property},"));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("catalog");
+        std::fs::write(&path, format!("{good}{RELEASES}")).unwrap();
+        let report = report(&path);
+        assert!(report.valid && report.problems.is_empty(), "{report:?}");
+        let warnings: Vec<(&str, &str)> =
+            report.warnings.iter().map(|w| (w.bundle.as_str(), w.message.as_str())).collect();
+        let of = "package `oak`: io.wavelift.release.v1alpha1:";
+        assert_eq!(warnings.len(), 4, "{warnings:?}");
+        assert_eq!(warnings[0], ("", &*format!("{of} field `relaseNotes` is not known")));
+        assert_eq!(warnings[1], ("", &*format!("{of} field `manualSteps[0].wenn` is not known")));
+        assert!(
+            warnings[2].1.contains("can't be read") && warnings[2].1.contains("assessments[0]")
+        );
+        assert_eq!(warnings[3].0, "oak.v1");
+        assert!(warnings[3].1.ends_with("field `checkz` is not known"));
+        let text = text(&report);
+        assert!(text.contains("catalog: valid, 4 warnings\n  warning: package `oak`"), "{text}");
+        assert!(serde_json::to_value(&report).unwrap()["warnings"][3]["channel"] == "");
     }
 }

@@ -60,30 +60,38 @@ const CHANGES_MAX: usize = 200_000;
 
 /// Compares the definition that is there with the one that is to replace it.
 pub fn diff(old: &Value, new: &Value) -> Result<CrdDiff, Error> {
+    diff_within(old, new, CHANGES_MAX)
+}
+
+/// The same where so many changes are too many.
+fn diff_within(old: &Value, new: &Value, changes_max: usize) -> Result<CrdDiff, Error> {
+    let too_many = Error::TooManyChanges { max: changes_max };
     let old = Definition::read(old, Side::Old)?;
     let new = Definition::read(new, Side::New)?;
     if old.name != new.name {
         return Err(Error::TwoNames { old: old.name, new: new.name });
     }
     let (old_flats, new_flats) = (v1::flats(&old), v1::flats(&new));
-    let mut findings = Findings::new(CHANGES_MAX);
+    let mut findings = Findings::new(changes_max);
     v1::check((&old, &old_flats), (&new, &new_flats), &mut findings);
+    if findings.is_full {
+        return Err(too_many);
+    }
     let versions = whole::versions(&old, &new);
     let mut by_rule: BTreeMap<String, usize> = BTreeMap::new();
     for held in &findings.held {
         *by_rule.entry(held.finding.rule.to_string()).or_default() += 1;
     }
     let tightened = tightened(&old, &new);
-    let (is_full, held) = (findings.is_full, findings.held);
-    let mut changes = classed(held, (&old, &old_flats), (&new, &new_flats), &tightened);
+    let mut changes = classed(findings.held, (&old, &old_flats), (&new, &new_flats), &tightened);
     whole::changes(&old, &new, &versions, &mut changes);
     for (version, before, after) in same_versions((&old, &old_flats), (&new, &new_flats)) {
         gentle::changes(version, before, after, &mut changes);
     }
     hold_against_objects(&old, &new, &tightened, &mut changes);
     hold_stored_versions(&versions, &mut changes);
-    if is_full || changes.len() > CHANGES_MAX {
-        return Err(Error::TooManyChanges { max: CHANGES_MAX });
+    if changes.len() > changes_max {
+        return Err(too_many);
     }
     changes.sort_by(|one, other| one.key().cmp(&other.key()));
     let crashes_at = v1::crashes_at(&old, &new);
@@ -129,8 +137,8 @@ fn same_versions<'d>(
     })
 }
 
-/// By version, what in its new schema existing objects may fail.
-type TightenedBy = BTreeMap<String, Vec<Tightened>>;
+/// By version and property, what in the new schema existing objects may fail.
+type TightenedBy = BTreeMap<String, BTreeMap<String, Vec<&'static str>>>;
 
 fn tightened(old: &Definition, new: &Definition) -> TightenedBy {
     let unknown = if old.preserves_unknown { Unknown::Kept } else { Unknown::Pruned };
@@ -139,8 +147,13 @@ fn tightened(old: &Definition, new: &Definition) -> TightenedBy {
         if let Some(before) = old.version(&version.name)
             && let Some(after) = version.body.schema()
         {
-            let tightened = objects::tightened(before.body.schema(), after, unknown);
-            by_version.insert(version.name.clone(), tightened);
+            let by_property: &mut BTreeMap<String, Vec<&'static str>> =
+                by_version.entry(version.name.clone()).or_default();
+            for Tightened { property, keyword } in
+                objects::tightened(before.body.schema(), after, unknown)
+            {
+                by_property.entry(property).or_default().push(keyword);
+            }
         }
     }
     by_version
@@ -156,9 +169,12 @@ fn classed(
     let nothing = Schema::default();
     let change = |held: Held| {
         let Held { place, finding, .. } = &held;
-        let is_tightened = tightened.get(&held.version).into_iter().flatten().any(|tightened| {
-            tightened.property == held.property && finding.rule.is_of(tightened.keyword)
-        });
+        let mut keywords = tightened
+            .get(&held.version)
+            .and_then(|of| of.get(&held.property))
+            .into_iter()
+            .flatten();
+        let is_tightened = keywords.any(|keyword| finding.rule.is_of(keyword));
         let (before, after) = (part(old, &held), part(new, &held));
         let parts = (before.unwrap_or(&nothing), after.unwrap_or(&nothing));
         let class = class::class(finding.rule, *place, parts, is_tightened);
@@ -196,7 +212,10 @@ fn hold_against_objects(
     }
     for (version, tightened) in tightened {
         let counts = !skips && is_served(old, version) && is_served(new, version);
-        for Tightened { property, keyword } in tightened {
+        let each = tightened.iter().flat_map(|(property, keywords)| {
+            keywords.iter().map(move |keyword| (property, keyword))
+        });
+        for (property, keyword) in each {
             let known = index.get(&(version.clone(), property.clone())).into_iter().flatten();
             let known = known
                 .copied()

@@ -17,7 +17,9 @@ pub struct Limits {
     pub file_nodes: usize,
     /// Bundles, or channel entries, in the whole catalog.
     pub entries: usize,
-    /// Names in the `skips` of all entries of one file.
+    /// Scalars, mappings and lists in all files together.
+    pub total_nodes: usize,
+    /// Names in the `skips` of all entries of the whole catalog.
     pub skips: usize,
     /// Bytes of a name, a version range or a pull specification.
     pub name_bytes: usize,
@@ -32,6 +34,7 @@ impl Default for Limits {
             file_documents: 200_000,
             depth: 64,
             file_nodes: 10_000_000,
+            total_nodes: 20_000_000,
             entries: 200_000,
             skips: 500_000,
             name_bytes: 4096,

@@ -59,6 +59,18 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// Something in a bundle directory is called like a file and is none, as a pipe or a device.
+    #[error("{} is no file", .path.display())]
+    Kind {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A link in a bundle directory leads out of it: what lies there is no part of the bundle.
+    #[error("{} leads out of the bundle directory", .path.display())]
+    Outside {
+        /// The link, or a file in a linked folder.
+        path: PathBuf,
+    },
     /// More than the limits allow.
     #[error("{file} has {found} {what}, more than {max}")]
     TooLarge {
@@ -120,6 +132,8 @@ impl Error {
             Self::Base64 { .. } => "Base64",
             Self::Parse { .. } => "Parse",
             Self::Read { .. } => "Read",
+            Self::Kind { .. } => "Kind",
+            Self::Outside { .. } => "Outside",
             Self::TooLarge { .. } => "TooLarge",
             Self::Json { .. } => "Json",
             Self::Yaml { .. } => "Yaml",
@@ -252,11 +266,7 @@ impl Manifests {
 
 fn decode(index: usize, data: &str) -> Result<Value, Error> {
     let bytes = STANDARD.decode(data).map_err(|source| Error::Base64 { index, source })?;
-    match serde_json::from_slice(&bytes) {
-        Ok(value) => Ok(value),
-        Err(_) => serde_saphyr::from_slice(&bytes)
-            .map_err(|source| Error::Parse { index, source: Box::new(source) }),
-    }
+    read::inline(index, &bytes, &Limits::default())
 }
 
 #[cfg(test)]

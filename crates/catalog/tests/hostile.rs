@@ -4,6 +4,14 @@
 //! test: all of them together must get by with little memory.
 
 #[cfg(test)]
+#[path = "hostile/bundles.rs"]
+mod bundles;
+
+#[cfg(test)]
+#[path = "hostile/resolve.rs"]
+mod resolve;
+
+#[cfg(test)]
 mod hostile {
     use std::{error::Error as _, fmt::Write as _, fs, os::unix, path::Path};
 
@@ -19,7 +27,7 @@ mod hostile {
 
     /// Looks at the memory that the process has taken at most, where the system tells.
     #[track_caller]
-    fn check_memory() {
+    pub(crate) fn check_memory() {
         let Ok(status) = fs::read_to_string("/proc/self/status") else { return };
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         let kib: u64 = peak.trim().trim_end_matches("kB").trim().parse().unwrap();
@@ -125,12 +133,13 @@ mod hostile {
         }
         let text = refused_tree(dir.path(), &limits);
         assert!(text.contains("bundles or channel entries, more than 1000"), "{text}");
-        let documents = refused("schema: a\n---\n".repeat(200_001).as_bytes());
-        assert_eq!(documents, "file has 200001 documents, more than 200000");
-        let values = refused(
-            format!("{{\"schema\":\"a\",\"a\":[{}1]}}", "1,".repeat(10_000_000)).as_bytes(),
-        );
-        assert!(values.contains("values, more than 10000000"), "{values}");
+        let few = Limits { file_documents: 2_000, file_nodes: 100_000, ..limits };
+        let documents = "schema: a\n---\n".repeat(2_001);
+        let error = Fbc::parse("file", documents.as_bytes(), &few).unwrap_err();
+        assert_eq!(told(&error), "file has 2001 documents, more than 2000");
+        let values = format!("{{\"schema\":\"a\",\"a\":[{}1]}}", "1,".repeat(100_000));
+        let error = Fbc::parse("file", values.as_bytes(), &few).unwrap_err();
+        assert_eq!(told(&error), "file has 100004 values, more than 100000");
     }
 
     #[test]
@@ -174,6 +183,11 @@ mod hostile {
         }
         let catalog = Catalog::from_fbc(fbc, &Limits::default()).unwrap();
         assert!(matches!(catalog.head("p", "c"), Err(ChainError::Circle { .. })));
+        // Fifty thousand heads are counted, not all named.
+        let names: Vec<String> = (0..50_000).map(|index| format!("h{index}")).collect();
+        let heads = ChainError::SeveralHeads { heads: names }.to_string();
+        assert!(heads.starts_with("channel has 50000 heads: h0, h1,"), "{heads}");
+        assert!(heads.ends_with(" and 49950 more"), "{heads}");
         check_memory();
         let all_in_a_circle = channel(r#"{"name":"a","replaces":"b"},{"name":"b","replaces":"a"}"#);
         assert!(validate(&all_in_a_circle).iter().any(|problem| problem.rule == Rule::NoHead));
@@ -190,10 +204,57 @@ mod hostile {
         };
         let text = refused(skips(1_000_000).as_bytes());
         assert_eq!(text, "file has 1000000 skipped entries, more than 500000");
-        // Many, but within the limit: no work that grows faster than they do.
-        let fbc = Fbc::parse("file", skips(400_000).as_bytes(), &Limits::default()).unwrap();
-        assert!(!validate(&fbc).is_empty());
-        Catalog::from_fbc(fbc, &Limits::default()).unwrap();
+        // Over several files, each of which would do.
+        let dir = tempfile::tempdir().unwrap();
+        for index in 0..3 {
+            fs::write(dir.path().join(index.to_string()), skips(2_500)).unwrap();
+        }
+        let limits = Limits { skips: 5_000, ..Limits::default() };
+        let text = refused_tree(dir.path(), &limits);
+        assert!(text.contains("7500 skipped entries together with the files"), "{text}");
+        let twice = [skips(3_000), skips(3_000)]
+            .map(|text| Fbc::parse("file", text.as_bytes(), &limits).unwrap().channels);
+        let both = Fbc { channels: twice.concat(), ..Fbc::default() };
+        let error = Catalog::from_fbc(both, &limits).unwrap_err();
+        assert_eq!(error.to_string(), "graph has 6000 skipped entries, more than 5000");
+    }
+
+    #[test]
+    fn more_values_than_there_may_be_in_all_files() {
+        let dir = tempfile::tempdir().unwrap();
+        for index in 0..5 {
+            let values = "1,".repeat(1000);
+            let text = format!(r#"{{"schema":"a.b","x":[{values}1]}}"#);
+            fs::write(dir.path().join(index.to_string()), text).unwrap();
+        }
+        let limits = Limits { total_nodes: 4000, ..Limits::default() };
+        let text = refused_tree(dir.path(), &limits);
+        assert!(
+            text.contains("values together with the files before it, more than 4000"),
+            "{text}"
+        );
+        assert!(Fbc::read(dir.path(), &Limits::default()).is_ok());
+        // Of a file that ends in an error, what came before counts all the same.
+        for index in 0..5 {
+            let path = dir.path().join(index.to_string());
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, text + "{").unwrap();
+        }
+        let (_, errors) = Fbc::read_all(dir.path(), &limits);
+        assert!(errors.iter().any(|error| error.kind() == "TooLarge"), "{errors:?}");
+    }
+
+    #[test]
+    fn a_hundred_thousand_wrong_documents_are_counted_through_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "{\"name\":\"x\"}\n".repeat(100_000)).unwrap();
+        let (_, errors) = Fbc::read_all(&path, &Limits::default());
+        assert_eq!(errors.len(), 100_000);
+        assert!(told(&errors[0]).ends_with("document 1 (line 1): `schema` is missing"));
+        assert!(
+            told(&errors[99_999]).ends_with("document 100000 (line 100000): `schema` is missing")
+        );
         check_memory();
     }
 
@@ -229,6 +290,19 @@ mod hostile {
             let text = refused(text.as_bytes());
             assert_eq!(text, "file has 1048576 bytes in a name, more than 4096");
         }
+        // What is wrong with other texts is told, but not all of them.
+        let folded = refused(format!(r#"{{"schema":"a","x{long}":1,"X{long}":1}}"#).as_bytes());
+        assert!(folded.contains("once, in upper and lower case") && folded.len() < 500, "{folded}");
+        let property = format!(r#"{{"type":"{long}"}},{{"type":"olm.gvk","value":"{long}"}}"#);
+        let bundle = format!(
+            r#"{{"schema":"olm.bundle","package":"p","name":"b","properties":[{property}]}}"#
+        );
+        let text = format!(r#"{{"schema":"olm.package","name":"p"}}{bundle}"#);
+        let fbc = Fbc::parse("file", text.as_bytes(), &Limits::default()).unwrap();
+        let problems = validate(&fbc);
+        assert!(problems.iter().any(|problem| matches!(problem.rule, Rule::NoValue { .. })));
+        assert!(problems.iter().any(|problem| matches!(problem.rule, Rule::Property { .. })));
+        assert!(problems.iter().all(|problem| problem.to_string().len() < 10_000));
         // A field of a megabyte that nobody reads is no harm.
         let text = format!(r#"{{"schema":"olm.package","name":"p","{long}":1}}"#);
         assert!(Fbc::parse("file", text.as_bytes(), &Limits::default()).is_ok());

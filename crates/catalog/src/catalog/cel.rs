@@ -123,12 +123,29 @@ impl Rule {
         &self.text
     }
 
-    pub(crate) fn is_met_by(&self, facts: &Facts) -> Result<bool, BadRule> {
-        let program = self.check()?;
+    /// How much work it is for these values: a look for each hundred steps.
+    pub(crate) fn cost(&self, facts: &Facts) -> Result<usize, BadRule> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between nothing and the bound, which `steps` keeps"
+        )]
+        Ok(1 + (self.steps(facts)? / 100.0) as usize)
+    }
+
+    /// How many steps it takes at most; an error where that are too many.
+    fn steps(&self, facts: &Facts) -> Result<f64, BadRule> {
         let size = facts.values.max(self.text.len());
-        if check::steps(program.expression(), size) > STEPS_MAX {
+        let steps = check::steps(self.check()?.expression(), size);
+        if steps > STEPS_MAX {
             return Err(BadRule::TooCostly { values: facts.values });
         }
+        Ok(steps)
+    }
+
+    pub(crate) fn is_met_by(&self, facts: &Facts) -> Result<bool, BadRule> {
+        let program = self.check()?;
+        self.steps(facts)?;
         let mut context = Context::default();
         context.add_variable_from_value("properties", facts.properties.clone());
         if context.add_function("semver_compare", semver_compare).is_err() {

@@ -174,8 +174,13 @@ impl Traits {
 // === impl Need ===
 
 impl Need {
-    /// Whether a bundle satisfies it.
-    pub(crate) fn is_met_by(&self, candidate: &Candidate<'_>) -> Result<bool, BadRule> {
+    /// Whether a bundle satisfies it. Adds up how much work it was, where looking at a text is one.
+    pub(crate) fn is_met_by(
+        &self,
+        candidate: &Candidate<'_>,
+        work: &mut usize,
+    ) -> Result<bool, BadRule> {
+        *work += 1;
         Ok(match self {
             Self::Api(gvk) => candidate.traits.provides.contains(gvk),
             Self::Package { name, range } => {
@@ -185,10 +190,14 @@ impl Need {
                 of_package && stated.chain(candidate.version).any(|version| range.contains(version))
             }
             Self::Label(label) => candidate.traits.labels.contains(label),
-            Self::All(needs) => all(needs, candidate, true)?,
-            Self::Any(needs) => !all(needs, candidate, false)?,
-            Self::Not(needs) => all(needs, candidate, false)?,
-            Self::Cel { rule, .. } => rule.is_met_by(candidate.facts())?,
+            Self::All(needs) => all(needs, candidate, true, work)?,
+            Self::Any(needs) => !all(needs, candidate, false, work)?,
+            Self::Not(needs) => all(needs, candidate, false, work)?,
+            Self::Cel { rule, .. } => {
+                let facts = candidate.facts();
+                *work += rule.cost(facts)?;
+                rule.is_met_by(facts)?
+            }
         })
     }
 }
@@ -207,9 +216,14 @@ impl Need {
 }
 
 /// Whether each of the needs is met, or each is not met; stops at the first that differs.
-fn all(needs: &[Need], candidate: &Candidate<'_>, met: bool) -> Result<bool, BadRule> {
+fn all(
+    needs: &[Need],
+    candidate: &Candidate<'_>,
+    met: bool,
+    work: &mut usize,
+) -> Result<bool, BadRule> {
     for need in needs {
-        if need.is_met_by(candidate)? != met {
+        if need.is_met_by(candidate, work)? != met {
             return Ok(false);
         }
     }

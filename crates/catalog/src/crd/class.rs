@@ -42,6 +42,7 @@ fn rest(keyword: &str, old: &Schema, new: &Schema) -> Class {
         "x-kubernetes-preserve-unknown-fields" if keeps(old) && !keeps(new) => Class::Breaking,
         "additionalProperties" => additional(old, new),
         "x-kubernetes-validations" => {
+            // The reader bounds how many there are.
             let is_known = |rule| old.x_validations.contains(rule);
             if new.x_validations.iter().all(is_known) { Class::Compatible } else { Class::Risky }
         }

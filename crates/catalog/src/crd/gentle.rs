@@ -1,5 +1,7 @@
 //! Changes of a version's schema that the check of OLM v1 lets pass.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{Change, Class, Rule, flat::Flat, schema::Schema};
@@ -40,9 +42,13 @@ fn words(place: Place<'_>, old: &Schema, new: &Schema, changes: &mut Vec<Change>
 }
 
 fn values(place: Place<'_>, old: &Schema, new: &Schema, changes: &mut Vec<Change>) {
+    if old.values.is_empty() || old.values == new.values {
+        return;
+    }
+    let before: BTreeSet<String> = old.values.iter().map(ToString::to_string).collect();
     let added: Vec<&Value> =
-        new.values.iter().filter(|value| !old.values.contains(value)).collect();
-    if !old.values.is_empty() && !added.is_empty() {
+        new.values.iter().filter(|value| !before.contains(&value.to_string())).collect();
+    if !added.is_empty() {
         let texts: Vec<_> = added.iter().map(ToString::to_string).collect();
         let message = format!("allows more values: {}", texts.join(", "));
         let values = (None, Some(json!(added)));
@@ -90,8 +96,8 @@ fn loosened<T>(
 }
 
 fn required(place: Place<'_>, old: &Schema, new: &Schema, changes: &mut Vec<Change>) {
-    let no_longer: Vec<_> =
-        old.required.iter().filter(|name| !new.required.contains(name)).collect();
+    let still: BTreeSet<&String> = new.required.iter().collect();
+    let no_longer: Vec<_> = old.required.iter().filter(|name| !still.contains(name)).collect();
     if !no_longer.is_empty() {
         let names: Vec<_> = no_longer.iter().map(|name| name.as_str()).collect();
         let message = format!("no longer requires: {}", names.join(", "));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value};
+use wavelift_core::causes::cut;
 
 use super::{
     Error, Side,
@@ -13,6 +14,10 @@ use super::{
 const DEPTH_MAX: usize = 64;
 /// Schemas in one definition. The largest public definitions have about 20,000.
 const NODES_MAX: usize = 200_000;
+/// Rules in CEL of one schema. The API server's bound on their cost allows far fewer.
+const RULES_MAX: usize = 1_000;
+/// Bytes of a path in an error.
+const ERROR_PATH_MAX: usize = 500;
 /// Bytes of all paths of one definition together.
 const PATH_BYTES_MAX: usize = 64 << 20;
 
@@ -233,14 +238,15 @@ impl Reader {
             | Value::String(_)
             | Value::Array(_) => Err(Error::Field {
                 side: self.side,
-                path: self.path.clone(),
+                path: cut(&self.path, ERROR_PATH_MAX),
                 expected: "a mapping",
             }),
         }
     }
 
     fn wrong(&self, keyword: &str, expected: &'static str) -> Error {
-        Error::Field { side: self.side, path: format!("{}.{keyword}", self.path), expected }
+        let path = format!("{}.{keyword}", cut(&self.path, ERROR_PATH_MAX));
+        Error::Field { side: self.side, path, expected }
     }
 }
 
@@ -328,6 +334,10 @@ impl Fields<'_, '_> {
         let keyword = "x-kubernetes-validations";
         let rules = match self.get(keyword) {
             None => return Ok(Vec::new()),
+            Some(Value::Array(rules)) if rules.len() > RULES_MAX => {
+                let (side, what) = (self.reader.side, "rules of one schema");
+                return Err(Error::TooLarge { side, what, max: RULES_MAX });
+            }
             Some(Value::Array(rules)) => rules,
             Some(_) => return Err(self.reader.wrong(keyword, "a list")),
         };

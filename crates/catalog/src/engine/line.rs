@@ -5,9 +5,12 @@
 //! `{"catalogs":[{"name","namespace","priority","fbc"}],"subscriptions":[...]}`. The answer is
 //! `{"moves":[...]}`, with `"alternatives"` where OLM may go either way, or `{"error":"..."}`.
 
-use std::sync::Arc;
+use std::{fmt, marker::PhantomData, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Serialize,
+    de::{Deserializer, IgnoredAny, SeqAccess, Visitor},
+};
 use serde_json::Value;
 use wavelift_core::{causes::sentence, version::Version};
 
@@ -15,7 +18,7 @@ use super::{
     Answers, CatalogKey, Catalogs, Installed, InstalledProperties, Listing, Next, Request,
     ResolveError, Source, Subscription, olm_v0::OlmV0,
 };
-use crate::{catalog::Catalog, fbc::Fbc, graph::Property, limits::Limits};
+use crate::{catalog::Catalog, fbc::Fbc, graph::Property, json, limits::Limits};
 
 /// The namespace of a line that names none.
 const NAMESPACE: &str = "ns";
@@ -25,6 +28,9 @@ const GLOBAL: &str = "global";
 
 /// Subscriptions, or catalogs, of one line.
 const LIST_MAX: usize = 1000;
+
+/// Bytes of a line. All public catalogs together have a fifth of it.
+const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// Why a line is no question.
 #[derive(Debug, thiserror::Error)]
@@ -36,12 +42,14 @@ pub enum Error {
     #[error("line names no catalogs, and none was given")]
     NoCatalog,
     /// More than is looked at.
-    #[error("line has {found} {what}, more than {LIST_MAX}")]
+    #[error("line has {found} {what}, more than {max}")]
     TooMany {
         /// What is too many.
         what: &'static str,
         /// How many there are.
         found: usize,
+        /// How many may be.
+        max: usize,
     },
     /// A version is none.
     #[error("`{csv}` is installed with version `{version}`, which is none")]
@@ -115,12 +123,18 @@ pub struct Place {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
-    namespace: Option<Vec<Operator>>,
-    catalogs: Option<Vec<LineCatalog>>,
+    namespace: Option<List<Operator>>,
+    catalogs: Option<List<LineCatalog>>,
     #[serde(default)]
-    subscriptions: Vec<LineSubscription>,
+    subscriptions: List<LineSubscription>,
     operator_namespace: Option<String>,
     global_namespace: Option<String>,
+}
+
+/// The first items of a list, and how many there are: those after the bound are only counted.
+struct List<T> {
+    items: Vec<T>,
+    found: usize,
 }
 
 #[derive(Deserialize)]
@@ -171,6 +185,47 @@ impl Error {
     }
 }
 
+// === impl List ===
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), found: 0 }
+    }
+}
+
+impl<T> List<T> {
+    /// The items, if they are all.
+    fn within(&self, what: &'static str) -> Result<&[T], Error> {
+        at_most(what, self.found, LIST_MAX)?;
+        Ok(&self.items)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+            type Value = List<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut list = List::default();
+                while list.items.len() < LIST_MAX {
+                    let Some(item) = seq.next_element()? else { break };
+                    list.items.push(item);
+                }
+                list.found = list.items.len();
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    list.found += 1;
+                }
+                Ok(list)
+            }
+        }
+        deserializer.deserialize_seq(Items(PhantomData))
+    }
+}
+
 // === impl Resolver ===
 
 impl Resolver {
@@ -181,10 +236,11 @@ impl Resolver {
 
     /// Answers one line.
     pub fn answer(&self, line: &str) -> Result<Answer, Error> {
+        check_size(line, &self.limits)?;
         let line: Line = serde_json::from_str(line)?;
         if let (Some(operators), None) = (&line.namespace, &line.catalogs) {
             let catalogs = self.catalogs.as_ref().ok_or(Error::NoCatalog)?;
-            let request = namespace(operators)?;
+            let request = namespace(operators.within("operators")?)?;
             return Ok(names(OlmV0.answers(catalogs, &request)));
         }
         let (catalogs, request) = self.whole(&line)?;
@@ -194,9 +250,9 @@ impl Resolver {
     fn whole(&self, line: &Line) -> Result<(Catalogs, Request), Error> {
         let namespace = line.operator_namespace.as_deref().unwrap_or(NAMESPACE);
         let global = line.global_namespace.as_deref().unwrap_or(GLOBAL);
-        let given = line.catalogs.as_deref().unwrap_or_default();
-        within("catalogs", given.len())?;
-        within("subscriptions", line.subscriptions.len())?;
+        let given = line.catalogs.as_ref().map(|catalogs| catalogs.within("catalogs"));
+        let given = given.transpose()?.unwrap_or_default();
+        let asked = line.subscriptions.within("subscriptions")?;
         let mut catalogs = Catalogs::default();
         for catalog in given {
             // Others are not visible from the namespace.
@@ -207,8 +263,8 @@ impl Resolver {
                 catalogs.insert(key, Source { catalog: content, priority: catalog.priority });
             }
         }
-        let mut subscriptions = Vec::with_capacity(line.subscriptions.len());
-        for of in &line.subscriptions {
+        let mut subscriptions = Vec::with_capacity(asked.len());
+        for of in asked {
             let properties = of.properties.clone();
             let properties = properties.map_or(InstalledProperties::AsInCatalog, |properties| {
                 InstalledProperties::Known(properties)
@@ -238,13 +294,19 @@ impl Resolver {
     }
 }
 
+/// Whether a line is small enough to be read as JSON. Each of its values takes far more memory than
+/// its text.
+pub fn check_size(line: &str, limits: &Limits) -> Result<(), Error> {
+    at_most("bytes", line.len(), LINE_BYTES_MAX)?;
+    at_most("values", json::size(line).nodes, limits.file_nodes)
+}
+
 /// The place of the catalog of lines that name none.
 fn given() -> CatalogKey {
     CatalogKey { name: "given".to_owned(), namespace: NAMESPACE.to_owned() }
 }
 
 fn namespace(operators: &[Operator]) -> Result<Request, Error> {
-    within("operators", operators.len())?;
     let mut subscriptions = Vec::with_capacity(operators.len());
     for of in operators {
         subscriptions.push(Subscription {
@@ -275,8 +337,8 @@ fn installed(
     Ok(Some(Installed { csv: csv.clone(), version: version.transpose()?, properties }))
 }
 
-fn within(what: &'static str, found: usize) -> Result<(), Error> {
-    if found > LIST_MAX { Err(Error::TooMany { what, found }) } else { Ok(()) }
+fn at_most(what: &'static str, found: usize, max: usize) -> Result<(), Error> {
+    if found > max { Err(Error::TooMany { what, found, max }) } else { Ok(()) }
 }
 
 fn names(answers: Result<Answers, ResolveError>) -> Answer {

@@ -8,21 +8,23 @@ use crate::limits::Limits;
 /// Takes the errors of a file and says whether to go on after each.
 pub(super) type OnError<'a> = &'a mut dyn FnMut(Error) -> ControlFlow<()>;
 
-/// Adds the content of one file. An error that leaves nothing to go on with is the last one.
+/// Adds the content of one file and says how many values it has. An error that leaves nothing to go
+/// on with is the last one.
 pub(super) fn file(
     fbc: &mut Fbc,
     name: &str,
     content: &[u8],
     limits: &Limits,
     on_error: OnError<'_>,
-) {
+) -> usize {
+    let mut nodes = 0;
     let counts = Counts {
         bundles: fbc.bundles.len(),
         entries: fbc.channels.iter().map(|channel| channel.entries.len()).sum(),
         skips: 0,
     };
     let mut adder = Adder { fbc, interner: Interner::default(), limits, counts };
-    let read = decode::documents(name, content, limits, &mut |document| {
+    let read = decode::documents(name, content, limits, &mut nodes, &mut |document| {
         let added = adder.document(&document);
         let source = match added {
             Ok(()) => return Ok(ControlFlow::Continue(())),
@@ -38,6 +40,7 @@ pub(super) fn file(
         // Nothing can come after it, so it does not matter what the answer is.
         let (ControlFlow::Continue(()) | ControlFlow::Break(())) = on_error(error);
     }
+    nodes
 }
 
 /// A catalog that is being filled.

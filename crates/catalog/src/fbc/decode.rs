@@ -1,6 +1,6 @@
 //! From the bytes of one file to its documents.
 
-use std::ops::ControlFlow;
+use std::{cell::Cell, ops::ControlFlow};
 
 use super::{
     Error, YamlError,
@@ -18,6 +18,8 @@ pub(super) struct Document<'a> {
     pub(super) number: usize,
     /// The whole file.
     text: &'a str,
+    /// Of the last place whose line was asked for: the place, and its line.
+    lines: &'a Cell<(usize, usize)>,
     /// Where in it the document begins.
     from: usize,
     /// Its fields, if it is an object.
@@ -27,19 +29,25 @@ pub(super) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// In which line of the file it begins, counted from 1.
+    /// In which line of the file it begins, counted from 1. Documents are asked in order, so each
+    /// line of the file is looked at once, however many of them are wrong.
     pub(super) fn line(&self) -> usize {
-        line_at(self.text.as_bytes(), self.from)
+        let (place, line) = self.lines.get();
+        let between = self.text.as_bytes().get(place..self.from).unwrap_or_default();
+        let line = line + memchr::memchr_iter(b'\n', between).count();
+        self.lines.set((self.from, line));
+        line
     }
 }
 
 type Each<'a> = &'a mut dyn FnMut(Document<'_>) -> Result<ControlFlow<()>, Error>;
 
-/// Calls `each` with each document, until that says to stop.
+/// Calls `each` with each document, until that says to stop; adds up how many values they have.
 pub(super) fn documents(
     file: &str,
     content: &[u8],
     limits: &Limits,
+    nodes: &mut usize,
     each: Each<'_>,
 ) -> Result<(), Error> {
     at_most(file, "bytes", content.len(), limits.file_bytes)?;
@@ -47,7 +55,8 @@ pub(super) fn documents(
         file: file.to_owned(),
         line: line_at(content, error.valid_up_to()),
     })?;
-    let mut documents = Documents { file, limits, text, number: 0, nodes: 0, each };
+    let lines = Cell::new((0, 1));
+    let mut documents = Documents { file, limits, text, number: 0, nodes, lines: &lines, each };
     if is_json(text) { documents.json() } else { documents.yaml(0) }
 }
 
@@ -75,7 +84,8 @@ struct Documents<'a, 'e> {
     limits: &'a Limits,
     text: &'a str,
     number: usize,
-    nodes: usize,
+    nodes: &'e mut usize,
+    lines: &'e Cell<(usize, usize)>,
     each: Each<'e>,
 }
 
@@ -177,15 +187,16 @@ impl<'a> Documents<'a, '_> {
     ) -> Result<ControlFlow<()>, Error> {
         self.number += 1;
         let size = json::size(json);
-        self.nodes += size.nodes;
+        *self.nodes += size.nodes;
         at_most(self.file, "documents", self.number, self.limits.file_documents)?;
         at_most(self.file, "levels of nesting", size.depth, self.limits.depth)?;
-        at_most(self.file, "values", self.nodes, self.limits.file_nodes)?;
+        at_most(self.file, "values", *self.nodes, self.limits.file_nodes)?;
         let is_null = matches!(value, Any::Null);
         let fields = match value {
             Any::Object(fields) => Some(fields),
             Any::Null | Any::Other => None,
         };
-        (self.each)(Document { number: self.number, text: self.text, from, fields, is_null })
+        let (number, text, lines) = (self.number, self.text, self.lines);
+        (self.each)(Document { number, text, lines, from, fields, is_null })
     }
 }

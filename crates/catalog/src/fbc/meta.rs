@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use wavelift_core::causes::cut;
+
 use super::{
     Bundle, Channel, Deprecation, Deprecations, Entry, Meta, Package, RelatedImage,
     add::{Adder, at_most},
@@ -41,6 +43,9 @@ pub enum FieldError {
 }
 
 const ROOT: Path<'_> = Path::Root;
+
+/// Bytes of a name in an error.
+const NAME_MAX: usize = 200;
 
 pub(super) fn add(to: &mut Adder<'_>, fields: &Fields<'_>) -> Result<(), Refused> {
     let keys = fold(fields)?;
@@ -95,7 +100,7 @@ fn fold<'a>(fields: &Fields<'a>) -> Result<BTreeMap<String, &'a str>, FieldError
         };
         match keys.insert(folded, (name, value)) {
             Some((other, _)) if other != name => {
-                return Err(FieldError::Folded { field: name.to_lowercase() });
+                return Err(FieldError::Folded { field: cut(&name.to_lowercase(), NAME_MAX) });
             }
             Some(_) | None => {}
         }

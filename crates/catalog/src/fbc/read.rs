@@ -53,6 +53,8 @@ fn read(path: &Path, limits: &Limits, on_error: OnError) -> (Fbc, Vec<Error>) {
         next: AtomicUsize::new(0),
         is_stopped: AtomicBool::new(false),
         entries: AtomicUsize::new(0),
+        skips: AtomicUsize::new(0),
+        nodes: AtomicUsize::new(0),
     };
     let mut parts = if files.len() == 1 || readers == 1 {
         pool.work()
@@ -94,6 +96,10 @@ struct Pool<'a> {
     is_stopped: AtomicBool,
     /// Bundles and channel entries so far, in all files.
     entries: AtomicUsize,
+    /// Names in `skips` so far.
+    skips: AtomicUsize,
+    /// Values so far.
+    nodes: AtomicUsize,
 }
 
 impl Pool<'_> {
@@ -122,22 +128,37 @@ impl Pool<'_> {
             }
         };
         let Part { fbc, errors, .. } = &mut part;
-        add::file(fbc, &path.display().to_string(), &content, self.limits, &mut |error| {
+        let name = path.display().to_string();
+        let nodes = add::file(fbc, &name, &content, self.limits, &mut |error| {
             errors.push(error);
             match self.on_error {
                 OnError::Stop => ControlFlow::Break(()),
                 OnError::GoOn => ControlFlow::Continue(()),
             }
         });
-        let entries: usize = fbc.channels.iter().map(|channel| channel.entries.len()).sum();
-        let more = entries.max(fbc.bundles.len());
-        let found = self.entries.fetch_add(more, Ordering::Relaxed) + more;
-        if let Err(error) = at_most(path, "bundles or channel entries", found, self.limits.entries)
-        {
+        if let Err(error) = self.count(path, fbc, nodes) {
             errors.push(error);
             self.is_stopped.store(true, Ordering::Relaxed);
         }
         part
+    }
+
+    /// Adds one file to what all files hold together.
+    fn count(&self, path: &Path, fbc: &Fbc, nodes: usize) -> Result<(), Error> {
+        let entries = || fbc.channels.iter().flat_map(|channel| &channel.entries);
+        let more = entries().count().max(fbc.bundles.len());
+        let skips: usize = entries().map(|entry| entry.skips.len()).sum();
+        let add = |to: &AtomicUsize, more: usize| to.fetch_add(more, Ordering::Relaxed) + more;
+        let (found, skips) = (add(&self.entries, more), add(&self.skips, skips));
+        let nodes = add(&self.nodes, nodes);
+        at_most(path, "bundles or channel entries", found, self.limits.entries)?;
+        at_most(
+            path,
+            "skipped entries together with the files before it",
+            skips,
+            self.limits.skips,
+        )?;
+        at_most(path, "values together with the files before it", nodes, self.limits.total_nodes)
     }
 }
 

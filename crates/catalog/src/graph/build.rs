@@ -32,6 +32,8 @@ impl Graph {
             fbc.channels.iter().map(|channel| channel.entries.len()).sum(),
             limits.entries,
         )?;
+        let entries = fbc.channels.iter().flat_map(|channel| &channel.entries);
+        within("skipped entries", entries.map(|entry| entry.skips.len()).sum(), limits.skips)?;
         let mut graph = Self::default();
         let mut details = DetailsByBundle::new();
         for package in fbc.packages {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
 use super::{Document, Error, Manifests, metadata, view::View};
-use crate::{fbc::FieldError, preview};
+use crate::{fbc::FieldError, json, preview};
 
 /// Bounds on one bundle. The defaults are several times what the largest public bundle needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(super) fn dir(root: &Path, limits: &Limits) -> Result<BTreeMap<String, Vec<u
         if folder == "metadata" && !path.is_dir() {
             continue;
         }
-        for file in documents_in(&path)? {
+        for file in documents_in(root, &path, limits)? {
             let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
             at_most("bundle", "files", files.len() + 1, limits.files)?;
             let max = limits.file_bytes.min(limits.total_bytes - bytes);
@@ -72,15 +72,34 @@ pub(super) fn dir(root: &Path, limits: &Limits) -> Result<BTreeMap<String, Vec<u
     Ok(files)
 }
 
-/// The documents of a folder, sorted, without what lies in folders below it.
-fn documents_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let error = |source| Error::Read { path: folder.to_owned(), source };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(error)? {
-        let path = entry.map_err(error)?.path();
-        if path.is_file() && is_document(&path) {
-            files.push(path);
+/// The documents of a folder, sorted, without what lies in folders below it. Links are followed as
+/// long as they stay in the bundle: mounted ConfigMaps link their files one by one.
+fn documents_in(root: &Path, folder: &Path, limits: &Limits) -> Result<Vec<PathBuf>, Error> {
+    let error = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Read { path, source }
+    };
+    let root = fs::canonicalize(root).map_err(error(root))?;
+    let (mut files, mut visited) = (Vec::new(), 0);
+    for entry in fs::read_dir(folder).map_err(error(folder))? {
+        visited += 1;
+        at_most("bundle", "files", visited, limits.files)?;
+        let path = entry.map_err(error(folder))?.path();
+        if !is_document(&path) {
+            continue;
         }
+        let metadata = fs::metadata(&path).map_err(error(&path))?;
+        if metadata.is_dir() {
+            continue;
+        }
+        // A pipe would be waited for, a device has no end.
+        if !metadata.is_file() {
+            return Err(Error::Kind { path });
+        }
+        if !fs::canonicalize(&path).map_err(error(&path))?.starts_with(&root) {
+            return Err(Error::Outside { path });
+        }
+        files.push(path);
     }
     files.sort();
     Ok(files)
@@ -99,6 +118,19 @@ fn content(path: &Path, max: usize) -> Result<Vec<u8>, Error> {
     let file = fs::File::open(path).map_err(error)?;
     file.take(max as u64 + 1).read_to_end(&mut content).map_err(error)?;
     Ok(content)
+}
+
+/// One inline manifest, JSON or YAML.
+pub(super) fn inline(index: usize, content: &[u8], limits: &Limits) -> Result<Value, Error> {
+    let place = format!("inline manifest {index}");
+    at_most(&place, "bytes", content.len(), limits.file_bytes)?;
+    // Text that is no JSON has some size all the same, and YAML has bounds of its own.
+    at_most(&place, "values", json::size(content).nodes, limits.file_nodes)?;
+    match serde_json::from_slice(content) {
+        Ok(value) => Ok(value),
+        Err(_) => serde_saphyr::from_slice(content)
+            .map_err(|source| Error::Parse { index, source: Box::new(source) }),
+    }
 }
 
 fn at_most(file: &str, what: &'static str, found: usize, max: usize) -> Result<(), Error> {
@@ -186,6 +218,7 @@ fn documents(file: &str, content: &[u8], limits: &Limits) -> Result<Vec<Value>, 
 }
 
 fn json(file: &str, content: &[u8], limits: &Limits) -> Result<Vec<Value>, Error> {
+    at_most(file, "values", json::size(content).nodes, limits.file_nodes)?;
     let mut documents = Vec::new();
     for value in serde_json::Deserializer::from_slice(content).into_iter::<Value>() {
         let document = documents.len() + 1;

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, error::Error as _, fs};
 
-use super::{Error, Limits, Manifests};
+use super::{Error, Limits, Manifests, read as reading};
 
 const CSV: &str = "
 apiVersion: operators.coreos.com/v1alpha1
@@ -171,8 +171,17 @@ fn aliases_do_not_multiply_without_end() {
         let one = format!("*a{}, ", level - 1).repeat(10);
         bomb.push_str(&format!("a{level}: &a{level} [{one}]\n"));
     }
-    let complaint = complaint(read(&[("manifests/a.yaml", &bomb)]));
-    assert!(complaint.starts_with("manifests/a.yaml, document 1: not YAML: "), "{complaint}");
+    let limits = Limits { file_nodes: 20_000, ..Limits::default() };
+    let yaml = complaint(read_within(&[("manifests/a.yaml", &bomb)], &limits));
+    assert!(yaml.starts_with("manifests/a.yaml, document 1: not YAML: "), "{yaml}");
+    let json = format!("{{\"a\":[{}1]}}", "1,".repeat(20_000));
+    let json = complaint(read_within(&[("manifests/a.json", &json)], &limits));
+    assert!(json.starts_with("manifests/a.json has 20003 values, more than 20000"), "{json}");
+    let inline = reading::inline(7, json.as_bytes(), &Limits { file_bytes: 9, ..limits });
+    assert!(inline.unwrap_err().to_string().starts_with("inline manifest 7 has "));
+    let values = format!("[{}1]", "1,".repeat(20_000));
+    let inline = reading::inline(7, values.as_bytes(), &limits).unwrap_err();
+    assert_eq!(inline.to_string(), "inline manifest 7 has 20002 values, more than 20000");
 }
 
 #[test]

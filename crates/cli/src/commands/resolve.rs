@@ -7,7 +7,7 @@ use serde::Serialize;
 use wavelift_catalog::{
     Limits,
     engine::{
-        line::Resolver,
+        line::{self, Resolver},
         olm_v1::{self, ClusterCatalog, Content, Query},
     },
 };
@@ -69,8 +69,9 @@ fn answerer(what: &ResolveArgs) -> anyhow::Result<Answerer> {
                 priority: 0,
                 content: Arc::new(content),
             }];
-            Ok(Box::new(move |line| {
-                let query: Query = serde_json::from_str(line).context("line is no question")?;
+            Ok(Box::new(move |text| {
+                line::check_size(text, &Limits::default())?;
+                let query: Query = serde_json::from_str(text).context("line is no question")?;
                 json(&olm_v1::answer(&catalogs, &query))
             }))
         }

@@ -1,7 +1,9 @@
 //! Hostile definitions end with a clear error.
 
+use std::collections::BTreeMap;
+
 use super::{
-    super::{Error, Side, parse},
+    super::{Error, Side, diff_within, parse, parse::parse_within},
     *,
 };
 
@@ -57,18 +59,57 @@ fn size_is_bounded() {
 
 #[test]
 fn the_number_of_changes_is_bounded() {
-    let fields = |type_name: &str| -> Value {
-        (0..4_000)
-            .map(|n| (format!("f{n}"), json!({ "type": type_name })))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
+    let typed = |type_name: &str| with_field(&json!({ "type": type_name, "title": type_name }));
+    let (old, new) = (typed("a"), typed("b"));
+    let changes = diff(&old, &new).unwrap().changes.len();
+    assert_eq!(changes, 2);
+    assert!(diff_within(&old, &new, changes).is_ok());
+    // What OLM v1 holds against it is counted before all else is looked at, ...
+    let held = diff_within(&old, &new, changes - 1);
+    assert!(matches!(held, Err(Error::TooManyChanges { max: 1 })), "{held:?}");
+    // ... and what it lets pass counts too.
+    let described = with_field(&json!({ "type": "a", "title": "a", "description": "a" }));
+    assert!(diff_within(&old, &described, 1).is_ok());
+    let gentle = diff_within(&old, &described, 0);
+    assert!(matches!(gentle, Err(Error::TooManyChanges { max: 0 })), "{gentle:?}");
+}
+
+#[test]
+fn many_fields_are_compared_one_by_one() {
+    let fields = |count: usize, field: &Value| -> Value {
+        let fields: serde_json::Map<_, _> =
+            (0..count).map(|n| (format!("f{n}"), field.clone())).collect();
+        let names: Vec<String> = (0..count).rev().map(|n| format!("f{n}")).collect();
+        json!({ "type": "object", "properties": fields, "required": names, "enum": names })
     };
-    let served = |name: &str, type_name: &str| version(name, &root(fields(type_name)));
-    let versions: Vec<Value> =
-        (1..20).map(|n| served(&format!("v{n}"), &format!("t{n}"))).collect();
-    let old = definition(json!([served("v1", "t1")]));
-    let result = diff(&old, &definition(json!(versions)));
-    assert!(matches!(result, Err(Error::TooManyChanges { .. })));
+    let (texts, numbers) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+    let (old, new) = (fields(10_000, &texts), fields(10_000, &numbers));
+    let found = diff(&with_field(&old), &with_field(&new)).unwrap();
+    assert_eq!(found.by_rule, BTreeMap::from([("type".to_owned(), 10_000)]));
+    assert_eq!(found.changes.len(), 10_000);
+    assert!(found.changes.iter().all(|change| change.class == Class::Breaking));
+    // Each with each would be too many comparisons: that all are within the others can't be told.
+    let any_of = |numbers: &mut dyn Iterator<Item = usize>| {
+        let members: Vec<_> = numbers.map(|n| json!({ "maxLength": n })).collect();
+        with_field(&json!({ "anyOf": members }))
+    };
+    let same = any_of(&mut (0..1_000));
+    assert_eq!(diff(&same, &same).unwrap().refused_by_v0, RefusedByV0::Never);
+    let turned = diff(&same, &any_of(&mut (0..1_000).rev())).unwrap();
+    assert_eq!(turned.refused_by_v0, RefusedByV0::IfObjectsInvalid);
+}
+
+#[test]
+fn rules_and_words_about_them_are_bounded() {
+    let rules = vec![json!({ "rule": "true" }); 1_001];
+    assert_eq!(
+        breaks(&with_field(&json!({ "x-kubernetes-validations": rules }))),
+        "rules of one schema"
+    );
+    let long = "n".repeat(1 << 20);
+    let field = json!({ "properties": { long: { "type": 1 } } });
+    let error = diff(&with_field(&json!({})), &with_field(&field)).unwrap_err();
+    assert!(error.to_string().len() < 1_000, "{error}");
 }
 
 #[test]
@@ -93,6 +134,10 @@ fn files_are_bounded() {
         let of = vec![format!("*l{}", n - 1); 10].join(",");
         bomb.push_str(&format!("l{n}: &l{n} [{of}]\n"));
     }
-    assert!(matches!(parse(bomb.as_bytes(), Side::Old), Err(Error::Yaml { .. })));
+    let bombed = parse_within(bomb.as_bytes(), Side::Old, 20_000);
+    assert!(matches!(bombed, Err(Error::Yaml { .. })));
+    let many = format!("{{\"a\": [{}1]}}", "1,".repeat(2_000_000));
+    let error = parse(many.as_bytes(), Side::Old).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { what: "values", .. }), "{error:?}");
     assert!(parse(&[0xff, 0xfe, 0x00], Side::Old).is_err());
 }

@@ -7,7 +7,10 @@ use std::{
 
 use wavelift_core::version::Version;
 
-use super::order;
+use super::{
+    order,
+    solver::{Budget, Exhausted},
+};
 use crate::{
     catalog::{Candidate, EntryId, IndexedEntry, Need, Origin, Properties, Traits},
     engine::{
@@ -149,16 +152,30 @@ fn installed_traits<'a>(
     }
 }
 
+/// Looks at entries until everything that takes part is known. Real namespaces need some thousands.
+const LOOKS_MAX: u64 = 20_000_000;
+
 /// Everything that can be reached from the Subscriptions and the installed CSVs.
 pub(super) fn problem<'a>(
     catalogs: &'a Catalogs,
     request: &'a Request,
     installed: &'a [InstalledNode<'a>],
 ) -> Result<Problem<'a>, ResolveError> {
+    problem_within(catalogs, request, installed, LOOKS_MAX)
+}
+
+/// The same with so many looks and no more.
+pub(super) fn problem_within<'a>(
+    catalogs: &'a Catalogs,
+    request: &'a Request,
+    installed: &'a [InstalledNode<'a>],
+    looks_max: u64,
+) -> Result<Problem<'a>, ResolveError> {
     let mut building = Building {
         catalogs,
         request,
         installed,
+        budget: Budget::new(looks_max),
         problem: Problem::default(),
         ids: BTreeMap::new(),
         asked: BTreeMap::new(),
@@ -292,6 +309,7 @@ struct Building<'a> {
     catalogs: &'a Catalogs,
     request: &'a Request,
     installed: &'a [InstalledNode<'a>],
+    budget: Budget,
     problem: Problem<'a>,
     ids: BTreeMap<(&'a CatalogKey, EntryId), NodeId>,
     /// The same need of bundles of the same catalog is the same question.
@@ -316,7 +334,7 @@ impl<'a> Building<'a> {
         &mut self,
         subscription: &'a Subscription,
     ) -> Result<Vec<Vec<NodeId>>, ResolveError> {
-        let ranks = order::candidates(self.catalogs, subscription)?;
+        let ranks = order::candidates(self.catalogs, subscription, &mut self.budget)?;
         let ids = |rank: Vec<EntryNode<'a>>| rank.into_iter().map(|e| self.entry_id(e)).collect();
         Ok(ranks.into_iter().map(ids).collect())
     }
@@ -359,18 +377,26 @@ impl<'a> Building<'a> {
         need.check().map_err(cel)?;
         let mut providers = Vec::new();
         for (index, installed) in self.installed.iter().enumerate() {
-            if need.is_met_by(&installed.candidate()).map_err(cel)? {
+            let mut work = 0;
+            if need.is_met_by(&installed.candidate(), &mut work).map_err(cel)? {
                 providers.push(vec![NodeId(index)]);
             }
+            self.budget.spend(work).map_err(|Exhausted| too_hard(&self.budget))?;
         }
         let namespace = &self.request.namespace;
-        for entry in order::providers(self.catalogs, namespace, own_catalog, (need, bundle))? {
+        let asking = order::Asking { namespace, own_catalog, need, bundle };
+        for entry in order::providers(self.catalogs, asking, &mut self.budget)? {
             providers.push(vec![self.entry_id(entry)]);
         }
         let asker = Asker::Need { need, owners: Vec::new() };
         self.problem.questions.push(Question::new(providers, asker));
         Ok(QuestionId(self.problem.questions.len() - 1))
     }
+}
+
+/// More work than is done for one namespace.
+pub(super) fn too_hard(budget: &Budget) -> ResolveError {
+    ResolveError::TooHard { steps: budget.all() }
 }
 
 impl InstalledNode<'_> {

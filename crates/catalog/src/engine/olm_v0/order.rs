@@ -5,11 +5,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use super::nodes::EntryNode;
+use super::{
+    nodes::{EntryNode, too_hard},
+    solver::{Budget, Exhausted},
+};
 use crate::{
-    catalog::{
-        BadRule, Candidate, Catalog, EntryId, Index, IndexedEntry, Need, Origin, Properties,
-    },
+    catalog::{Candidate, Catalog, EntryId, Index, IndexedEntry, Need, Origin, Properties},
     engine::{CatalogKey, Catalogs, ResolveError, Source, Subscription},
 };
 
@@ -18,6 +19,7 @@ use crate::{
 pub(super) fn candidates<'a>(
     catalogs: &'a Catalogs,
     subscription: &'a Subscription,
+    budget: &mut Budget,
 ) -> Result<Vec<Vec<EntryNode<'a>>>, ResolveError> {
     let Subscription { package, channel, catalog, installed, starting_csv } = subscription;
     let source = catalogs.get(catalog).filter(|source| !source.catalog.index().is_empty());
@@ -29,6 +31,9 @@ pub(super) fn candidates<'a>(
     let channels = channels(index, subscription)?;
     let mut by_name: BTreeMap<&str, Vec<EntryId>> = BTreeMap::new();
     for id in channels.iter().flat_map(|channel| index.channel_entries(package, channel)) {
+        // A look at a name in `skips` is far less than one at an entry.
+        let cost = 1 + index.entry(*id).skips.len() / 16;
+        budget.spend(cost).map_err(|Exhausted| too_hard(budget))?;
         by_name.entry(&index.entry(*id).name).or_default().push(*id);
     }
     let starting_csv = starting_csv.as_deref().filter(|csv| !csv.is_empty() && installed.is_none());
@@ -105,16 +110,26 @@ pub(super) fn chain<'a>(
     }
 }
 
+/// Who needs what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking<'q> {
+    pub(super) namespace: &'q str,
+    /// The catalog of the asking bundle; none for an installed CSV.
+    pub(super) own_catalog: Option<&'q CatalogKey>,
+    pub(super) need: &'q Need,
+    /// The asking bundle.
+    pub(super) bundle: &'q str,
+}
+
 /// The entries that satisfy a need: the asking bundle's own catalog first, then by priority, then the
 /// namespace's catalogs before others; within a catalog default channels first; within a channel the
 /// one nearest to the head first.
 pub(super) fn providers<'a>(
     catalogs: &'a Catalogs,
-    namespace: &str,
-    own_catalog: Option<&CatalogKey>,
-    (need, bundle): (&Need, &str),
+    asking: Asking<'_>,
+    budget: &mut Budget,
 ) -> Result<Vec<EntryNode<'a>>, ResolveError> {
-    let cel = |source| ResolveError::Cel { bundle: bundle.to_owned(), source };
+    let Asking { namespace, own_catalog, .. } = asking;
     let mut sources: Vec<(&CatalogKey, &Source)> = catalogs.iter().collect();
     sources.sort_by_key(|(key, source)| {
         let is_foreign = key.namespace != namespace;
@@ -123,7 +138,7 @@ pub(super) fn providers<'a>(
     let mut found = Vec::new();
     for (catalog, source) in sources {
         let index = source.catalog.index();
-        let matching = matching(&source.catalog, need).map_err(cel)?;
+        let matching = matching(&source.catalog, asking, budget)?;
         let mut channels = BTreeSet::new();
         for id in &matching {
             let entry = index.entry(*id);
@@ -131,8 +146,9 @@ pub(super) fn providers<'a>(
             channels.insert((!entry.is_in_default_channel, package, channel));
         }
         for (_, package, channel) in channels {
-            let chain = chain(index, package, channel)?.iter().copied();
-            let meeting = chain.filter(|id| matching.contains(id));
+            let chain = chain(index, package, channel)?;
+            budget.spend(chain.len()).map_err(|Exhausted| too_hard(budget))?;
+            let meeting = chain.iter().copied().filter(|id| matching.contains(id));
             found.extend(meeting.map(|id| EntryNode { catalog, source, id }));
         }
     }
@@ -140,10 +156,19 @@ pub(super) fn providers<'a>(
 }
 
 /// All entries that satisfy a need, skipped ones too: they decide which channels are looked at.
-fn matching(catalog: &Catalog, need: &Need) -> Result<BTreeSet<EntryId>, BadRule> {
+fn matching(
+    catalog: &Catalog,
+    Asking { need, bundle, .. }: Asking<'_>,
+    budget: &mut Budget,
+) -> Result<BTreeSet<EntryId>, ResolveError> {
+    let cel = |source| ResolveError::Cel { bundle: bundle.to_owned(), source };
     let index = catalog.index();
     let all: Vec<EntryId> = match need {
-        Need::Api(gvk) => return Ok(index.providers(gvk).iter().copied().collect()),
+        Need::Api(gvk) => {
+            let providers = index.providers(gvk);
+            budget.spend(providers.len()).map_err(|Exhausted| too_hard(budget))?;
+            return Ok(providers.iter().copied().collect());
+        }
         Need::Package { name, .. } => {
             let channels = index.channels(name).into_iter().flatten();
             channels.flat_map(|channel| index.channel_entries(name, channel)).copied().collect()
@@ -154,20 +179,23 @@ fn matching(catalog: &Catalog, need: &Need) -> Result<BTreeSet<EntryId>, BadRule
     };
     let mut matching = BTreeSet::new();
     for id in all {
-        if meets(catalog, index.entry(id), need)? {
+        let mut work = 0;
+        let candidate = candidate(catalog, index.entry(id));
+        if need.is_met_by(&candidate, &mut work).map_err(cel)? {
             matching.insert(id);
         }
+        budget.spend(work).map_err(|Exhausted| too_hard(budget))?;
     }
     Ok(matching)
 }
 
-fn meets(catalog: &Catalog, entry: &IndexedEntry, need: &Need) -> Result<bool, BadRule> {
+fn candidate<'a>(catalog: &'a Catalog, entry: &'a IndexedEntry) -> Candidate<'a> {
     let bundle = catalog.bundle(&entry.package, &entry.name);
-    need.is_met_by(&Candidate {
+    Candidate {
         traits: &entry.traits,
         package: &entry.package,
         version: entry.version.as_ref(),
         properties: Properties::Shared(bundle.map_or(&[], |bundle| &bundle.properties)),
         origin: Origin::Catalog,
-    })
+    }
 }

@@ -135,8 +135,9 @@ impl Search<'_, '_> {
     /// Answers the first open question, by an earlier choice or by its next alternative.
     fn guess(&mut self, budget: &mut Budget) -> Result<Known, Exhausted> {
         let Some(mut open) = self.open.pop_front() else { return Ok(Known::Nothing) };
-        budget.spend(1)?;
         let members = &self.problem.question(open.question).members;
+        // To go through a long list of alternatives is work too.
+        budget.spend(1 + members.len() / 16)?;
         let is_answered = members.iter().any(|id| self.chosen.contains(id));
         let is_by_first = members.first().is_some_and(|id| self.chosen.contains(id));
         self.is_certain &= !is_answered || is_by_first;

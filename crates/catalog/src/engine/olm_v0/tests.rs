@@ -636,3 +636,24 @@ fn a_cel_rule_chooses_the_dependency() {
         "{no_rule:?}"
     );
 }
+
+#[test]
+fn looking_for_what_meets_needs_has_a_budget() {
+    let one = [("1.0.0", json!({}))];
+    let channels: [(&str, &[(&str, Value)]); 1] = [("stable", &one)];
+    let label =
+        |text: &str| ("1.0.0", json!({"type": "olm.label.required", "value": {"label": text}}));
+    let needs = [label("tall"), label("old"), label("green")];
+    let names: Vec<String> = (0..10).map(|index| format!("p{index}")).collect();
+    let of = |name, properties| Package { name, channels: &channels, properties };
+    let mut packages: Vec<Package<'_>> = names.iter().map(|name| of(name, &[])).collect();
+    packages.push(of("alpha", &needs));
+    let catalogs = Catalogs::one(key(), Arc::new(mk_catalog(&packages)));
+    let request = request(vec![subscription("alpha", "stable", None)]);
+    let installed = nodes::installed(&catalogs, &request);
+    // A look at the one candidate, and for each label one at every entry.
+    let looks = 1 + 3 * 11;
+    assert!(nodes::problem_within(&catalogs, &request, &installed, looks).is_ok());
+    let error = nodes::problem_within(&catalogs, &request, &installed, looks - 1).unwrap_err();
+    assert!(matches!(error, ResolveError::TooHard { steps: 33 }), "{error:?}");
+}

@@ -39,6 +39,10 @@ mod support {
 mod olm_v1;
 
 #[cfg(test)]
+#[path = "real/shuffled.rs"]
+mod shuffled;
+
+#[cfg(test)]
 mod olm_v0 {
     use std::{
         collections::{BTreeMap, BTreeSet},

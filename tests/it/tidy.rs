@@ -45,7 +45,9 @@ fn collect(root: &Path, dir: &Path, files: &mut Vec<File>) {
         let name = entry.file_name();
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
-            if name != "target" && name != ".git" {
+            // What fuzzing finds is no text of the project.
+            let is_found = dir.ends_with("fuzz") && (name == "corpus" || name == "artifacts");
+            if name != "target" && name != ".git" && !is_found {
                 collect(root, &path, files);
             }
         } else if kind.is_file()

@@ -52,21 +52,21 @@ fuzz_target!(|text: &str| {
         assert!(Step::of_manifests(manifests).is_some() || manifests.csv().is_some());
     }
     definitions(&read);
-    let preview = shown(&read, &documents);
+    let preview = path(&read, &documents);
+    shown(&preview);
     // As it stands in a catalog, or in files: the same objects, so the same changes.
     let inline: Vec<Manifests> = read
         .iter()
         .map(|manifests| Manifests::from_encoded(manifests.encoded().map(|text| text.into_owned())))
         .collect();
-    let same = shown(&inline, &documents);
+    let same = path(&inline, &documents);
     assert_eq!(same.overall.permissions, preview.overall.permissions);
     assert_eq!(same.overall.crds, preview.overall.crds);
     assert_eq!(same.overall.webhooks, preview.overall.webhooks);
     assert_eq!(same.overall.deployments, preview.overall.deployments);
 });
 
-/// The preview of a path, written in every form.
-fn shown(bundles: &[Manifests], documents: &[Value]) -> Preview {
+fn path(bundles: &[Manifests], documents: &[Value]) -> Preview {
     let steps: Vec<Step<'_>> = bundles
         .iter()
         .filter_map(Step::of_manifests)
@@ -77,25 +77,29 @@ fn shown(bundles: &[Manifests], documents: &[Value]) -> Preview {
         .collect();
     let preview = preview::path(&steps);
     assert_eq!(preview.hops.len(), steps.len().saturating_sub(1));
-    for detail in [Detail::Summary, Detail::Important, Detail::All] {
-        let text = render::text(&preview, detail);
-        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
-    }
-    let html = render::html(&preview).to_lowercase();
-    assert!(!html.contains("<script") && !html.contains("<img") && !html.contains("<iframe"));
-    let markdown = render::markdown(&preview).to_lowercase();
-    assert!(!markdown.contains("<script"), "{markdown}");
-    let json = serde_json::to_string(&preview).expect("a preview is JSON");
-    let again: Preview = serde_json::from_str(&json).expect("it can be read back");
-    assert_eq!(again, preview);
     preview
 }
 
-/// Every definition against every other one.
+/// Writes a preview in every form.
+fn shown(preview: &Preview) {
+    for detail in [Detail::Summary, Detail::All] {
+        let text = render::text(preview, detail);
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    }
+    let html = render::html(preview).to_lowercase();
+    assert!(!html.contains("<script") && !html.contains("<img") && !html.contains("<iframe"));
+    let markdown = render::markdown(preview).to_lowercase();
+    assert!(!markdown.contains("<script"), "{markdown}");
+    let json = serde_json::to_string(preview).expect("a preview is JSON");
+    let again: Preview = serde_json::from_str(&json).expect("it can be read back");
+    assert_eq!(again, *preview);
+}
+
+/// Each definition against itself and the later ones.
 fn definitions(bundles: &[Manifests]) {
-    let all: Vec<Value> = bundles.iter().flat_map(Manifests::crds).take(4).collect();
-    for old in &all {
-        for new in &all {
+    let all: Vec<Value> = bundles.iter().flat_map(Manifests::crds).take(3).collect();
+    for (index, old) in all.iter().enumerate() {
+        for new in &all[index..] {
             let Ok(diff) = crd::diff(old, new) else { continue };
             assert_eq!(diff.refused_by_v1, diff.v1 != crd::V1::Accepts);
             if old == new && diff.v1 != crd::V1::Crashes {

@@ -55,9 +55,15 @@ fn case(u: &mut Unstructured<'_>) -> Result<Case> {
         }
         catalogs.push((key(index), u.int_in_range(0..=2)?, fbc));
     }
-    let mut subscriptions = Vec::new();
+    let mut subscriptions: Vec<Subscription> = Vec::new();
     for _ in 0..u.int_in_range(1..=4)? {
-        subscriptions.push(subscription(u, catalogs.len())?);
+        let subscription = subscription(u, catalogs.len())?;
+        // A CSV is what it is: two Subscriptions could say different things of one.
+        let is_known =
+            |of: &Subscription| of.installed.is_some() && of.package == subscription.package;
+        if !subscriptions.iter().any(is_known) {
+            subscriptions.push(subscription);
+        }
     }
     let mut unreferenced = Vec::new();
     if u.ratio(1, 8)? {

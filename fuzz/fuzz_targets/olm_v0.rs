@@ -352,9 +352,7 @@ fn holds_together(catalogs: &Catalogs, request: &Request, next: &Next) {
     let staying = staying(catalogs, request, next);
     let after: Vec<&Fact> = moved.iter().chain(&staying).collect();
     let (mut packages, mut apis) = (BTreeSet::new(), BTreeSet::new());
-    let mut names = BTreeSet::new();
     for fact in &after {
-        assert!(names.insert(&fact.name), "{} twice: {next:?}", fact.name);
         for package in &fact.packages {
             assert!(packages.insert(package), "two of {package}: {next:?}");
         }

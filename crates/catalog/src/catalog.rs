@@ -9,7 +9,7 @@ use crate::{
     contents::Contents,
     fbc::{Fbc, Meta, RelatedImage},
     graph::{self, Bundle, Details, Digest, Graph},
-    json::Json,
+    json::{self, Json},
     lifecycle::Lifecycle,
     limits::Limits,
     manifests::Manifests,
@@ -88,6 +88,9 @@ impl Catalog {
         limits: &Limits,
     ) -> Result<Self, graph::Error> {
         let mut documents: BTreeMap<String, Documents> = BTreeMap::new();
+        // As text they are small; what they become in memory has a bound of its own.
+        let nodes = fbc.others.iter().map(|meta| json::size(meta.json.as_str()).nodes).sum();
+        graph::within("values in other documents", nodes, limits.total_nodes)?;
         for meta in std::mem::take(&mut fbc.others) {
             let of_package = documents.entry(meta.package.clone()).or_default();
             of_package.values.push(meta.json.value().map_err(graph::Error::Parse)?);

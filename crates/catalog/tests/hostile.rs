@@ -233,7 +233,9 @@ mod hostile {
             text.contains("values together with the files before it, more than 4000"),
             "{text}"
         );
-        assert!(Fbc::read(dir.path(), &Limits::default()).is_ok());
+        let fbc = Fbc::read(dir.path(), &Limits::default()).unwrap();
+        let error = Catalog::from_fbc(fbc, &limits).unwrap_err();
+        assert_eq!(error.to_string(), "graph has 5020 values in other documents, more than 4000");
         // Of a file that ends in an error, what came before counts all the same.
         for index in 0..5 {
             let path = dir.path().join(index.to_string());

@@ -80,6 +80,7 @@ pub(crate) async fn run_with(
     .with_link(link.clone());
     let agent = Agent {
         period: options.timings.inventory_period,
+        complete_by: olm_v0::decide::later(options.clock.now(), options.timings.first_readings),
         versions_read: Instant::now(),
         announced: None,
         announce_at: None,
@@ -111,6 +112,8 @@ struct Agent {
     metrics: Metrics,
     /// From one announcement to the next.
     period: SignedDuration,
+    /// Until then nothing is announced while a catalog is read for the first time.
+    complete_by: Timestamp,
     versions_read: Instant,
     /// The digest that the hub was told, and when.
     announced: Option<(String, Timestamp)>,
@@ -235,6 +238,10 @@ impl Agent {
             return;
         }
         let now = self.options.clock.now();
+        if now < self.complete_by && self.current.is_reading() {
+            self.announce_at = Some(self.complete_by);
+            return;
+        }
         if let Some((told, at)) = &self.announced {
             if *told == self.current.digest {
                 return;

@@ -120,6 +120,11 @@ impl Current {
         self.versions.kube.as_deref()
     }
 
+    /// Whether a catalog is being read for the first time.
+    pub fn is_reading(&self) -> bool {
+        self.contents.values().any(|content| matches!(content, Err(catalogs::Error::Reading(_))))
+    }
+
     /// What a CatalogSource serves, when it is known.
     pub fn content(&self, namespace: &str, name: &str) -> Option<Arc<Catalog>> {
         let key = CatalogKey { name: name.to_owned(), namespace: namespace.to_owned() };

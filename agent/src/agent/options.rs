@@ -65,6 +65,9 @@ pub struct Timings {
     pub percent_period: SignedDuration,
     /// From one announcement of the inventory to the next, until the hub says otherwise.
     pub inventory_period: SignedDuration,
+    /// How long the first announcement waits for catalogs that have not been read before: without
+    /// them the cluster would have no plan until the next one.
+    pub first_readings: SignedDuration,
 }
 
 // === impl AgentOptions ===
@@ -99,6 +102,7 @@ impl Default for Timings {
             settle: settings.settle,
             percent_period: settings.percent_period,
             inventory_period: SignedDuration::from_mins(1),
+            first_readings: SignedDuration::from_secs(30),
         }
     }
 }

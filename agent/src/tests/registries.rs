@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::SignedDuration;
 use serde_json::json;
 use wavelift_catalog::{Catalog, Fbc, Limits, release};
 use wavelift_core::inventory::Inventory;
@@ -92,6 +93,23 @@ async fn a_catalog_is_read_from_its_registry_and_stays_when_that_is_gone() {
         line.inventory().await;
     }
     assert_eq!(line.inventory().await.catalogs, after.catalogs);
+}
+
+#[tokio::test]
+async fn the_first_announcement_waits_for_the_first_reading() {
+    let mut rig = Rig::new(&[("trees", "oak", "1.0.0", Manual)]);
+    rig.timings.first_readings = SignedDuration::from_hours(24 * 365);
+    let (registry, address) = Fake::serve(rig::catalog()).await;
+    registry.open(false);
+    rig.connected(&address, "2020-01-01T00:00:00Z");
+    let (_agent, mut line) = rig.agent_with(settings());
+    registry.begun(1).await;
+    registry.open(true);
+    // What was announced first is the whole: nothing was said while it was being read.
+    let first = line.digest().await;
+    let inventory = line.inventory().await;
+    assert_eq!(first, inventory.digest());
+    assert_eq!(digest(&inventory), Some(rig::catalog().digest().as_str()));
 }
 
 #[tokio::test]

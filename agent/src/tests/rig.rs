@@ -81,13 +81,19 @@ impl Line {
     /// Waits until the agent announces an inventory of which this is so.
     pub(crate) async fn announced(&mut self, so: impl Fn(&Inventory) -> bool) -> Inventory {
         loop {
+            let digest = self.digest().await;
+            let inventory = self.inventory().await;
+            if inventory.digest() == digest && so(&inventory) {
+                return inventory;
+            }
+        }
+    }
+
+    /// The digest of the next inventory that is announced.
+    pub(crate) async fn digest(&mut self) -> String {
+        loop {
             if let AgentReport::InventoryDigest(digest) = self.reports.recv().await.unwrap() {
-                let request = HubCommand::InventoryRequest { digest: digest.clone() };
-                self.commands.send(request).await.unwrap();
-                let inventory = self.inventory().await;
-                if inventory.digest() == digest && so(&inventory) {
-                    return inventory;
-                }
+                return digest;
             }
         }
     }

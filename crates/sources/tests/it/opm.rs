@@ -1,13 +1,14 @@
 //! `opm serve` is what runs in a CatalogSource's pod.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde_json::json;
-use wavelift_catalog::{Catalog, Coverage, Fbc, Limits};
+use wavelift_catalog::{Catalog, Coverage, Fbc, Limits, catalog::Stated};
 use wavelift_runtime::testing::{programs_or_skip, shared_or_skip};
 use wavelift_sources::{
     CatalogSource,
@@ -95,12 +96,16 @@ async fn a_real_registry_serves_the_catalog_of_its_files() {
     fs::write(files.join("wick.json"), wick()).unwrap();
     let (_server, source) = serve(&opm, &files, work.path()).await;
 
-    let served = source.read().await.unwrap();
+    let mut served = source.read().await.unwrap();
     let left_out: Vec<_> = served.left_out.values().flatten().collect();
     assert_eq!(left_out, ["lantern.v1.0.0", "lantern.v1.1.0"]);
     let expected = from_files(&files);
+    source.describe(&mut served, &BTreeSet::from(["lantern".to_owned()])).await;
     let catalog = served.into_catalog(&Limits::default()).unwrap();
     assert_eq!(catalog.digest(), expected.digest());
+    // Its author gave the one a description and the other none.
+    assert_eq!(catalog.min_kube_version("lantern", "lantern.v1.0.0"), Stated::As("1.28.0"));
+    assert_eq!(catalog.min_kube_version("lantern", "lantern.v1.1.0"), Stated::Unread);
     let manifests = catalog.manifests("wick", "wick.v1.0.0").unwrap();
     assert_eq!(manifests.deployments()[0]["name"], "wick");
 
@@ -127,6 +132,10 @@ async fn a_real_registry_serves_the_catalog_of_its_files() {
         panic!("not served")
     };
     assert_eq!(of_none[0]["name"], "of no package");
+    let both = ["lantern".to_owned(), "wick".to_owned()];
+    let schemas = ["io.example.notes.v1", "io.example.other.v1"];
+    let of_both = source.custom_schemas(&schemas, &both).await.unwrap();
+    assert_eq!(of_both, notes);
     let unknown = source.custom_schema("io.example.other.v1", Some("lantern")).await.unwrap();
     assert_eq!(unknown, CustomSchema::Documents(Vec::new()));
 }
@@ -142,12 +151,23 @@ async fn real_catalogs_are_the_same_from_a_real_registry() {
         copy(&shared.join("catalogs").join(name), &files.join(number.to_string()));
     }
     let (_server, source) = serve(&opm, &files, work.path()).await;
-    let served = source.read().await.unwrap().into_catalog(&Limits::default()).unwrap();
+    let mut served = source.read().await.unwrap();
+    let all = served.fbc.packages.iter().map(|package| package.name.clone()).collect();
+    source.describe(&mut served, &all).await;
+    let served = served.into_catalog(&Limits::default()).unwrap();
     let expected = from_files(&files);
     assert!(expected.graph().packages.len() > 30, "{}", expected.graph().packages.len());
     for name in expected.graph().packages.keys() {
         let alone = |catalog: &Catalog| catalog.subset(&[name]).digest().clone();
         assert_eq!(alone(&served), alone(&expected), "{name}");
+        for bundle in expected.graph().packages[name].bundles.keys() {
+            let needs = |catalog: &Catalog| match catalog.min_kube_version(name, bundle) {
+                Stated::As(version) => Stated::As(version.to_owned()),
+                Stated::Nothing => Stated::Nothing,
+                Stated::Unread => Stated::Unread,
+            };
+            assert_eq!(needs(&served), needs(&expected), "{bundle}");
+        }
     }
     assert_eq!(served.digest(), expected.digest());
 }

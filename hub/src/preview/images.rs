@@ -111,6 +111,7 @@ pub(crate) struct Images {
     entries: BTreeMap<String, Entry>,
     /// Registries of which none answered: until when they are left alone, and what happened.
     silent: BTreeMap<Vec<String>, (Instant, String)>,
+    /// Bytes of what is here.
     bytes: usize,
     pass: u64,
     tick: u64,
@@ -122,8 +123,10 @@ pub(crate) struct Images {
 struct Entry {
     shown: Shown,
     work: Work,
-    /// Clusters that need it, in this pass.
-    users: usize,
+    /// Where it is looked for, in this order.
+    registries: Vec<String>,
+    /// Clusters that need it, as far as this pass has come, and in the one before.
+    users: (usize, usize),
     /// The pass in which it was needed last.
     used: u64,
 }
@@ -142,8 +145,8 @@ enum Work {
     Nothing,
     /// It waits for its turn.
     Queued(u64),
-    /// It is being fetched from one of these registries.
-    Open(Vec<String>),
+    /// It is being fetched.
+    Open,
     /// It is to be fetched again then.
     Again(Instant),
 }
@@ -176,37 +179,25 @@ impl Images {
         let last = self.pass;
         self.pass += 1;
         self.entries.retain(|_, entry| {
-            entry.users = 0;
-            let is_needed = entry.used >= last;
-            is_needed
-                || matches!(entry.shown, Shown::Here(_))
-                || matches!(entry.work, Work::Open(_))
+            entry.users = (0, entry.users.0);
+            entry.used >= last || matches!(entry.shown, Shown::Here(_)) || entry.work == Work::Open
         });
         self.silent.retain(|_, (until, _)| *until > now);
     }
 
     /// Where the manifests of an image are; those that are not here will be fetched.
     pub(crate) fn find(&mut self, image: &str, users: usize, now: Instant) -> Image {
-        if self.fetcher.is_none() {
-            return Image::Missing(
-                "this hub does not fetch bundle images (--bundle-images)".to_owned(),
-            );
-        }
         self.tick += 1;
-        let (pass, tick) = (self.pass, self.tick);
-        if !self.entries.contains_key(image) {
-            if self.entries.len() >= self.room.known {
-                return Image::Missing("the hub has no room for its image".to_owned());
-            }
-            let queued =
-                Entry { shown: Shown::Nothing, work: Work::Queued(tick), users, used: pass };
-            self.entries.insert(image.to_owned(), queued);
-            return Image::Awaited;
+        if !self.entries.contains_key(image)
+            && let Err(why) = self.begin(image, users)
+        {
+            return Image::Missing(why.to_owned());
         }
+        let (pass, tick) = (self.pass, self.tick);
         let Some(entry) = self.entries.get_mut(image) else { return Image::Awaited };
         entry.used = pass;
-        entry.users = entry.users.max(users);
-        if matches!(&entry.work, Work::Again(at) if *at <= now) {
+        entry.users.0 = entry.users.0.max(users);
+        if matches!(entry.work, Work::Again(at) if at <= now) {
             entry.work = Work::Queued(tick);
         }
         match &entry.shown {
@@ -216,45 +207,53 @@ impl Images {
         }
     }
 
+    fn begin(&mut self, image: &str, users: usize) -> Result<(), &'static str> {
+        let Some(fetcher) = &self.fetcher else {
+            return Err("this hub does not fetch bundle images (--bundle-images)");
+        };
+        // What is no name fails when it is fetched, at once.
+        let registries = fetcher.registries(image).unwrap_or_default();
+        if self.entries.len() >= self.room.known && !self.drop_one(users, |_| true) {
+            return Err("the hub has no room for its image");
+        }
+        let (shown, work) = (Shown::Nothing, Work::Queued(self.tick));
+        let entry = Entry { shown, work, registries, users: (users, 0), used: self.pass };
+        self.entries.insert(image.to_owned(), entry);
+        Ok(())
+    }
+
     /// What is to be fetched next, if there is room: what most clusters need, then what was asked
     /// for first.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Fetch> {
         let fetcher = self.fetcher.clone()?;
         let mut open: BTreeMap<&[String], usize> = BTreeMap::new();
-        for entry in self.entries.values() {
-            if let Work::Open(registries) = &entry.work {
-                *open.entry(registries).or_default() += 1;
-            }
+        for entry in self.entries.values().filter(|entry| entry.work == Work::Open) {
+            *open.entry(&entry.registries).or_default() += 1;
         }
         if open.values().sum::<usize>() >= self.room.at_once {
             return None;
         }
-        let full: Vec<Vec<String>> = open
-            .into_iter()
-            .filter(|(_, count)| *count >= self.room.at_one_place)
-            .map(|(registries, _)| registries.to_vec())
-            .collect();
+        let is_full = |entry: &Entry| {
+            open.get(&*entry.registries).is_some_and(|count| *count >= self.room.at_one_place)
+        };
         let mut queued: Vec<(usize, u64, String)> = self
             .entries
             .iter()
+            .filter(|(_, entry)| !is_full(entry))
             .filter_map(|(image, entry)| {
                 let Work::Queued(order) = entry.work else { return None };
-                Some((entry.users, order, image.clone()))
+                Some((entry.needed(), order, image.clone()))
             })
             .collect();
         queued.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for (_, _, image) in queued {
-            // What is no name fails when it is fetched, at once.
-            let registries = fetcher.registries(&image).unwrap_or_default();
-            let silence = self.silent.get(&registries).filter(|(until, _)| *until > now);
-            if let Some((until, told)) = silence.cloned() {
-                self.failed(&image, format!("failed to pull image {image}: {told}"), until);
-            } else if !full.contains(&registries)
-                && let Some(entry) = self.entries.get_mut(&image)
-            {
-                entry.work = Work::Open(registries);
+            let Some(entry) = self.entries.get_mut(&image) else { continue };
+            let silence = self.silent.get(&entry.registries).filter(|(until, _)| *until > now);
+            let Some((until, told)) = silence.cloned() else {
+                entry.work = Work::Open;
                 return Some(Fetch { image, fetcher, end: self.end.clone() });
-            }
+            };
+            self.failed(&image, format!("failed to pull image {image}: {told}"), until);
         }
         None
     }
@@ -266,10 +265,8 @@ impl Images {
         result: Result<Fetched, Failure>,
         now: Instant,
     ) -> &'static str {
-        let Some(entry) = self.entries.get_mut(image) else { return "unasked" };
-        let work = std::mem::replace(&mut entry.work, Work::Nothing);
-        let Work::Open(registries) = work else {
-            entry.work = work;
+        let asked = self.entries.get(image).filter(|entry| entry.work == Work::Open);
+        let Some(registries) = asked.map(|entry| entry.registries.clone()) else {
             return "unasked";
         };
         let failure = match result {
@@ -300,7 +297,7 @@ impl Images {
     /// Nobody knows what became of what was being fetched.
     pub(crate) fn broke(&mut self) {
         for entry in self.entries.values_mut() {
-            if matches!(entry.work, Work::Open(_)) {
+            if entry.work == Work::Open {
                 self.tick += 1;
                 entry.work = Work::Queued(self.tick);
             }
@@ -323,17 +320,17 @@ impl Images {
     }
 
     fn keep(&mut self, image: &str, fetched: Fetched, now: Instant) -> &'static str {
+        let Some(entry) = self.entries.get_mut(image) else { return "unasked" };
+        let users = entry.needed();
         // What it replaces counts no more.
-        if let Some(entry) = self.entries.get_mut(image)
-            && let Shown::Here(before) = &entry.shown
-        {
-            self.bytes -= before.bytes;
-            entry.shown = Shown::Nothing;
-        }
-        if !self.make_room(fetched.bytes) {
-            let why = "the hub has no room for its manifests".to_owned();
-            self.failed(image, why, now + TRANSIENT_PAUSE);
-            return "no_room";
+        let before = std::mem::replace(&mut entry.shown, Shown::Nothing);
+        self.bytes -= before.bytes();
+        while !self.has_room(fetched.bytes) {
+            if !self.drop_one(users, |entry| matches!(entry.shown, Shown::Here(_))) {
+                let why = "the hub has no room for its manifests".to_owned();
+                self.failed(image, why, now + TRANSIENT_PAUSE);
+                return "no_room";
+            }
         }
         let Some(entry) = self.entries.get_mut(image) else { return "unasked" };
         self.bytes += fetched.bytes;
@@ -346,24 +343,46 @@ impl Images {
         "fetched"
     }
 
-    /// Drops what nobody needs any more until there is room; false if that is not enough.
-    fn make_room(&mut self, bytes: usize) -> bool {
-        loop {
-            let here = self.entries.iter().filter(|(_, e)| matches!(e.shown, Shown::Here(_)));
-            let count = here.clone().count();
-            if count < self.room.images && self.bytes + bytes <= self.room.bytes {
-                return true;
-            }
-            let idle = here.filter(|(_, entry)| {
-                entry.used < self.pass && !matches!(entry.work, Work::Open(_))
-            });
-            let oldest = idle.min_by_key(|(_, entry)| entry.used).map(|(image, _)| image.clone());
-            let Some(entry) = oldest.and_then(|image| self.entries.remove(&image)) else {
-                return false;
-            };
-            if let Shown::Here(fetched) = entry.shown {
-                self.bytes -= fetched.bytes;
-            }
+    fn has_room(&self, bytes: usize) -> bool {
+        let here = self.entries.values().filter(|entry| matches!(entry.shown, Shown::Here(_)));
+        here.count() < self.room.images && self.bytes + bytes <= self.room.bytes
+    }
+
+    /// Drops one of these that fewer clusters need than `users`, or nobody: one cluster must not
+    /// push out what others use. False if there is none.
+    fn drop_one(&mut self, users: usize, which: impl Fn(&Entry) -> bool) -> bool {
+        let idle = self.entries.iter().filter(|(_, entry)| {
+            entry.work != Work::Open
+                && (entry.needed() < users || entry.needed() == 0)
+                && which(entry)
+        });
+        let least = idle.min_by_key(|(_, entry)| (entry.needed(), entry.used));
+        let Some(entry) =
+            least.map(|(image, _)| image.clone()).and_then(|image| self.entries.remove(&image))
+        else {
+            return false;
+        };
+        self.bytes -= entry.shown.bytes();
+        true
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// How many clusters need it.
+    fn needed(&self) -> usize {
+        self.users.0.max(self.users.1)
+    }
+}
+
+// === impl Shown ===
+
+impl Shown {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Here(fetched) => fetched.bytes,
+            Self::Nothing | Self::Missing(_) => 0,
         }
     }
 }

@@ -141,28 +141,30 @@ fn registries_that_do_not_answer_are_left_alone_for_a_while() {
 }
 
 #[test]
-fn what_nobody_needs_makes_room_and_what_is_needed_does_not() {
+fn what_fewer_need_makes_room_and_what_others_use_does_not() {
     let mut images = images(ImageRoom { bytes: 10, ..ImageRoom::default() });
     let now = Instant::now();
-    let (a, b) = (image("a.example", '1'), image("a.example", '2'));
-    images.find(&a, 1, now);
-    next(&mut images, now);
-    images.fetched(&a, Ok(fetched(Named::Digest, 6)), now);
-    images.find(&b, 1, now);
-    next(&mut images, now);
-    assert_eq!(images.fetched(&b, Ok(fetched(Named::Digest, 6)), now), "no_room");
-    assert_eq!(missing(images.find(&b, 1, now)), "the hub has no room for its manifests");
-    // In the next pass nobody asks for a any more.
-    images.recount(now);
+    let [a, b, c] = ['1', '2', '3'].map(|digit| image("a.example", digit));
+    let fetch = |images: &mut Images, image: &str, users: usize, at: Instant| {
+        images.find(image, users, at);
+        assert_eq!(next(images, at).as_deref(), Some(image));
+        images.fetched(image, Ok(fetched(Named::Digest, 6)), at)
+    };
+    assert_eq!(fetch(&mut images, &a, 2, now), "fetched");
+    assert_eq!(fetch(&mut images, &b, 2, now), "no_room");
+    assert_eq!(missing(images.find(&b, 2, now)), "the hub has no room for its manifests");
+    assert_eq!(fetch(&mut images, &c, 3, now), "fetched", "more need it than a");
+    assert!(is_awaited(&images.find(&a, 2, now)));
+    // Nobody asks for c any more: not in the pass that has begun, nor in the one before.
     let due = now + TRANSIENT_PAUSE;
+    images.recount(due);
     images.find(&b, 1, due);
-    assert_eq!(next(&mut images, due).as_ref(), Some(&b));
-    assert_eq!(images.fetched(&b, Ok(fetched(Named::Digest, 6)), due), "fetched");
-    assert!(is_awaited(&images.find(&a, 1, due)), "a made room");
+    images.recount(due);
+    assert_eq!(fetch(&mut images, &b, 1, due), "fetched");
     // Nothing of what failed, or was never begun, is remembered longer than it is needed.
     images.recount(due);
     images.recount(due);
-    assert_eq!(images.entries.len(), 1);
+    assert_eq!(images.entries.keys().collect::<Vec<_>>(), [&b]);
 }
 
 #[test]
@@ -172,6 +174,7 @@ fn only_so_much_is_known_and_without_a_fetcher_nothing_is() {
     images.find(&image("a.example", '1'), 1, now);
     let why = missing(images.find(&image("a.example", '2'), 1, now));
     assert_eq!(why, "the hub has no room for its image");
+    assert!(is_awaited(&images.find(&image("a.example", '2'), 2, now)), "more need it");
     let mut images = Images::new(ImageRoom::default(), None);
     let why = missing(images.find(&image("a.example", '1'), 1, now));
     assert_eq!(why, "this hub does not fetch bundle images (--bundle-images)");

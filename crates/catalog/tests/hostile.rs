@@ -13,11 +13,12 @@ mod resolve;
 
 #[cfg(test)]
 mod hostile {
-    use std::{error::Error as _, fmt::Write as _, fs, os::unix, path::Path};
+    use std::{error::Error as _, fmt::Write as _, fs, os::unix, path::Path, sync::Arc};
 
     use wavelift_catalog::{
         Catalog, Fbc, Limits,
         catalog::ChainError,
+        engine::olm_v1::{ClusterCatalog, Content, Query, Reply, answer},
         fbc::Error,
         validate::{Rule, validate},
     };
@@ -275,6 +276,11 @@ mod hostile {
         let fbc = Fbc::parse("file", text.as_bytes(), &Limits::default()).unwrap();
         let unknown = |rule: &Rule| matches!(rule, Rule::UnknownReference { .. });
         assert!(!validate(&fbc).iter().any(|problem| unknown(&problem.rule)));
+        // The engine of OLM v1 finds each by its name too.
+        let content = Arc::new(Content::from_fbc(&fbc));
+        let catalogs = [ClusterCatalog { name: "c".to_owned(), priority: 0, content }];
+        let query = Query { package: "p".to_owned(), ..Query::default() };
+        assert!(matches!(answer(&catalogs, &query), Reply::Error(_)));
         check_memory();
     }
 

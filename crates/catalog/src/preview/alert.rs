@@ -70,6 +70,7 @@ pub(super) fn compare(old: &Content<'_>, new: &Content<'_>) -> Vec<Alert> {
 
 fn of_bundle<'a>(content: &'a Content<'_>) -> BTreeMap<Key<'a>, Rule<'a>> {
     let mut rules = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let objects = content.objects.iter().map(|object| &**object);
     for object in objects.filter(|object| object["kind"] == "PrometheusRule") {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
@@ -83,9 +84,10 @@ fn of_bundle<'a>(content: &'a Content<'_>) -> BTreeMap<Key<'a>, Rule<'a>> {
         let of_groups = groups.into_iter().flatten().filter_map(|group| group["rules"].as_array());
         for rule in of_groups.flatten() {
             let Some(alert) = rule["alert"].as_str() else { continue };
-            let same = rules.range((name, alert, 0)..=(name, alert, usize::MAX)).count();
+            let same = counts.entry((name, alert)).or_default();
             let is_precheck = is_whole || has_label(rule.get("labels"));
-            rules.insert((name, alert, same), Rule { rule, is_precheck });
+            rules.insert((name, alert, *same), Rule { rule, is_precheck });
+            *same += 1;
         }
     }
     rules

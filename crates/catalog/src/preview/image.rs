@@ -186,8 +186,11 @@ pub(super) fn gone(old: &Bundle<'_>, new: &Bundle<'_>) -> Vec<String> {
     names(old).difference(&names(new)).cloned().collect()
 }
 
+/// Users of an image that are named.
+const LISTED_MAX: usize = 1_000;
+
 fn add(list: &mut Vec<String>, text: &str) {
-    if !list.iter().any(|listed| listed == text) {
+    if list.len() < LISTED_MAX && !list.iter().any(|listed| listed == text) {
         list.push(text.to_owned());
     }
 }

@@ -160,10 +160,13 @@ pub(super) fn of_csv(csv: &Value) -> Result<BTreeSet<Granted>, FieldError> {
     Ok(granted)
 }
 
+/// Names of resources in all entries together: each entry has all names of its rule.
+const NAMES_MAX: usize = 1_000_000;
+
 /// All entries of a list of rules.
 pub(super) fn of_rules(rules: &View<'_>, max: usize) -> Result<BTreeSet<Entry>, FieldError> {
     let mut entries = BTreeSet::new();
-    let mut count = 0_usize;
+    let (mut count, mut named) = (0_usize, 0_usize);
     for rule in rules.items()? {
         let (groups, resources) =
             (rule.get("apiGroups")?.texts()?, rule.get("resources")?.texts()?);
@@ -172,9 +175,14 @@ pub(super) fn of_rules(rules: &View<'_>, max: usize) -> Result<BTreeSet<Entry>, 
         let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
         // Counted before they are made: a small rule can stand for very many entries.
         let products = groups.len().saturating_mul(resources.len()).saturating_add(urls.len());
-        count = count.saturating_add(products.saturating_mul(verbs.len()));
+        let products = products.saturating_mul(verbs.len());
+        count = count.saturating_add(products);
         if count > max {
             return Err(rules.wrong("short: it stands for more than 100,000 permissions"));
+        }
+        named = named.saturating_add(products.saturating_mul(names.len()));
+        if named > NAMES_MAX {
+            return Err(rules.wrong("short: its permissions have more than 1,000,000 names"));
         }
         for verb in verbs {
             let entry = |api_group: &str, resource: Option<&str>, url: Option<&str>| Entry {
@@ -268,7 +276,11 @@ fn with_more_names(granted: &Granted, scope: Scope, others: &BTreeSet<Granted>) 
     });
     let has_all = |other: &&Granted| {
         other.entry.resource_names.len() > entry.resource_names.len()
-            && entry.resource_names.iter().all(|name| other.entry.resource_names.contains(name))
+            // They are sorted.
+            && entry
+                .resource_names
+                .iter()
+                .all(|name| other.entry.resource_names.binary_search(name).is_ok())
     };
     same.filter(|other| *other != granted).find(has_all).map(|other| other.entry.clone())
 }

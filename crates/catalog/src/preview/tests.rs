@@ -201,18 +201,23 @@ mod permissions {
 
     #[test]
     fn a_rule_that_stands_for_too_many_is_refused() {
-        let many: Vec<String> = (0..400).map(|n| format!("r{n}")).collect();
-        let rules = json!([{"apiGroups": many, "resources": many, "verbs": ["get"]}]);
-        let spec = json!({"install": {"spec": {"permissions": [{"rules": rules}]}}});
-        let csv = json!({"kind": "ClusterServiceVersion", "spec": spec});
-        let files = BTreeMap::from([("a.json".to_owned(), csv.to_string().into_bytes())]);
-        let read = Manifests::from_files(&files, BTreeMap::new(), &Limits::default());
-        let source = std::error::Error::source(&read.unwrap_err()).unwrap().to_string();
+        let refused = |rule: Value| {
+            let spec = json!({"install": {"spec": {"permissions": [{"rules": [rule]}]}}});
+            let csv = json!({"kind": "ClusterServiceVersion", "spec": spec});
+            let files = BTreeMap::from([("a.json".to_owned(), csv.to_string().into_bytes())]);
+            let read = Manifests::from_files(&files, BTreeMap::new(), &Limits::default());
+            std::error::Error::source(&read.unwrap_err()).unwrap().to_string()
+        };
+        let many = |count: usize| (0..count).map(|n| format!("r{n}")).collect::<Vec<String>>();
         assert_eq!(
-            source,
+            refused(json!({"apiGroups": many(400), "resources": many(400), "verbs": ["get"]})),
             "field `spec.install.spec.permissions[0].rules` is not short: it stands for more than \
              100,000 permissions"
         );
+        // Few permissions, but each has all the names.
+        let named = json!({"apiGroups": [""], "resources": many(400), "verbs": ["get"],
+            "resourceNames": many(4_000)});
+        assert!(refused(named).ends_with("its permissions have more than 1,000,000 names"));
     }
 }
 

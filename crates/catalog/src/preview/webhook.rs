@@ -88,11 +88,13 @@ pub(super) fn compare(old: &Content<'_>, new: &Content<'_>) -> Vec<Webhook> {
 fn of_csv(csv: &Value) -> BTreeMap<Key<'_>, &Value> {
     let list = csv.pointer("/spec/webhookdefinitions").and_then(Value::as_array);
     let mut webhooks = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for webhook in list.into_iter().flatten() {
         let text = |field: &str| webhook.get(field).and_then(Value::as_str).unwrap_or_default();
         let (kind, name) = (text("type"), text("generateName"));
-        let same = webhooks.range((kind, name, 0)..=(kind, name, usize::MAX)).count();
-        webhooks.insert((kind, name, same), webhook);
+        let same = counts.entry((kind, name)).or_default();
+        webhooks.insert((kind, name, *same), webhook);
+        *same += 1;
     }
     webhooks
 }

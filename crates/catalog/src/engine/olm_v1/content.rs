@@ -155,10 +155,14 @@ impl Package {
         package
     }
 
+    /// Of several words on one bundle the last counts.
     fn deprecate(&mut self, entries: &[fbc::Deprecation]) {
-        for entry in entries.iter().filter(|entry| entry.schema == "olm.bundle") {
-            for bundle in self.bundles.iter_mut().filter(|bundle| bundle.name == entry.name) {
-                bundle.deprecation = Some(entry.message.clone());
+        let of_bundles = entries.iter().filter(|entry| entry.schema == "olm.bundle");
+        let messages: BTreeMap<&str, &String> =
+            of_bundles.map(|entry| (entry.name.as_str(), &entry.message)).collect();
+        for bundle in &mut self.bundles {
+            if let Some(message) = messages.get(bundle.name.as_str()) {
+                bundle.deprecation = Some((*message).clone());
             }
         }
     }

@@ -18,6 +18,9 @@ struct Way<'a> {
     known: Vec<Version>,
 }
 
+/// Items of one kind that are shown for a path. A document has at most as many.
+const ITEMS_MAX: usize = 2_000;
+
 const SAID: (Source, Confidence) = (Source::FromRelease, Confidence::Stated);
 
 /// Adds what release documents say. The answer is the versions of the path whose release notes they
@@ -41,21 +44,34 @@ pub(super) fn add(
         way.add_brought(notes, BroughtKind::StatusSource, &release.status_sources);
     }
     notes.assessments = way.assessments(&releases);
+    let found = [notes.release_notes.len(), notes.manual_steps.len(), notes.brought.len()];
+    if found.into_iter().any(|found| found > ITEMS_MAX) {
+        notes.release_notes.truncate(ITEMS_MAX);
+        notes.manual_steps.truncate(ITEMS_MAX);
+        notes.brought.truncate(ITEMS_MAX);
+        let text = format!("there are more items than are shown: {ITEMS_MAX} of each kind");
+        notes.unreadable.insert(text);
+    }
     told
 }
 
 /// Every document once, the newest last: first those of the installed version.
 fn releases(notes: &mut Notes, installed: &Bundle<'_>, arrived: &[Bundle<'_>]) -> Vec<Release> {
     let mut values: Vec<&Value> = Vec::new();
-    for bundle in std::iter::once(installed).chain(arrived) {
+    // All bundles of a catalog share its documents: most are known by where they are.
+    let (mut places, mut texts) = (BTreeSet::new(), BTreeSet::new());
+    for bundle in arrived.iter().rev().chain([installed]) {
         let properties = bundle.properties.iter().filter(|property| property.kind == SCHEMA);
         let documents = bundle.facts.documents.iter().copied();
         let documents = documents.filter(|document| document["schema"] == SCHEMA);
-        for value in properties.map(|property| &property.value).chain(documents) {
-            values.retain(|known| *known != value);
-            values.push(value);
+        let all: Vec<&Value> = properties.map(|p| &p.value).chain(documents).collect();
+        for value in all.into_iter().rev() {
+            if places.insert(std::ptr::from_ref(value)) && texts.insert(value.to_string()) {
+                values.push(value);
+            }
         }
     }
+    values.reverse();
     let mut releases = Vec::new();
     for value in values {
         match Release::parse(value) {
@@ -165,7 +181,8 @@ impl Way<'_> {
 }
 
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
-    if !list.contains(&item) {
+    // One more than are shown tells that there are more.
+    if list.len() <= ITEMS_MAX && !list.contains(&item) {
         list.push(item);
     }
 }

@@ -179,3 +179,24 @@ fn a_version_that_nobody_could_look_at_is_not_called_silent() {
     assert_eq!(missing.sections, [crate::preview::Section::ReleaseNotes]);
     assert_eq!(missing.source, Source::Missing);
 }
+
+#[test]
+fn the_same_document_counts_once_and_of_too_many_items_the_first_are_told() {
+    let of = |from: usize, count: usize| {
+        let notes: Vec<Value> = (from..from + count)
+            .map(|index| json!({"version": "1.1.0", "text": format!("note {index}")}))
+            .collect();
+        json!({"schema": SCHEMA, "package": "pump", "releaseNotes": notes})
+    };
+    let (one, same, other) = (of(0, 1_500), of(0, 1_500), of(1_500, 1_500));
+    let notes = |documents: &[&Value]| {
+        path(&[step("1.0.0", documents), step("1.1.0", documents)]).overall.notes
+    };
+    let once = notes(&[&one, &same]);
+    assert_eq!(once.release_notes.len(), 1_500);
+    assert!(once.unreadable.is_empty());
+    let both = notes(&[&one, &other]);
+    assert_eq!(both.release_notes.len(), 2_000);
+    assert_eq!(both.release_notes[1_999].text.as_deref(), Some("note 1999"));
+    assert!(both.unreadable.iter().any(|text| text.contains("more items than are shown")));
+}

@@ -1,13 +1,16 @@
 //! A definition as the API server holds it: an old one in the form of today.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value, json};
+use wavelift_core::causes::cut;
 
 use super::{Error, Side, reader::Reader, schema::Schema};
 
 /// Versions in one definition. The API server's own have at most five.
 const VERSIONS_MAX: usize = 64;
+/// Bytes of a name in an error.
+const NAME_MAX: usize = 200;
 
 /// What a definition says, as far as it matters here.
 #[derive(Debug)]
@@ -80,6 +83,10 @@ impl Definition {
         if versions.is_empty() {
             return Err(Error::NoVersions { side });
         }
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = versions.iter().find(|version| !seen.insert(&version.name)) {
+            return Err(Error::SameVersion { side, name: cut(&twice.name, NAME_MAX) });
+        }
         let scope = text(spec, "scope");
         let is_old_form = api == Api::V1beta1;
         let names = spec.get("names").cloned().unwrap_or_default();
@@ -99,7 +106,7 @@ impl Definition {
         })
     }
 
-    /// The first of that name.
+    /// The version of that name.
     pub(super) fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }

@@ -60,6 +60,14 @@ pub enum Error {
         /// Which.
         side: Side,
     },
+    /// It has two versions of one name, which no API server takes.
+    #[error("the {side} definition has version `{name}` twice")]
+    SameVersion {
+        /// Which.
+        side: Side,
+        /// The version.
+        name: String,
+    },
     /// It holds more than is looked at.
     #[error("the {side} definition has more than {max} {what}")]
     TooLarge {

@@ -275,3 +275,15 @@ fn an_owned_version_that_is_not_served_is_found() {
     assert_eq!(found, [("v1beta1", Fate::NotServed), ("v1alpha1", Fate::Removed)]);
     assert_eq!(owned_not_served(&json!({}), &new).unwrap(), []);
 }
+
+#[test]
+fn two_versions_of_one_name_are_refused() {
+    let free = root(json!({}));
+    let one = definition(json!([version("v1", &free)]));
+    let twice =
+        definition(json!([version("v2", &free), version("v1", &free), version("v2", &free)]));
+    let error = diff(&one, &twice).unwrap_err();
+    assert_eq!(error.to_string(), "the new definition has version `v2` twice");
+    let error = diff(&twice, &one).unwrap_err();
+    assert_eq!(error.to_string(), "the old definition has version `v2` twice");
+}

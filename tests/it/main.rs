@@ -18,6 +18,8 @@ mod leader;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
+mod servers;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod tidy;

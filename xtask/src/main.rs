@@ -2,8 +2,11 @@
 
 mod bench;
 mod codegen;
+mod debian;
 mod fuzz;
+mod go;
 mod lint;
+mod servers;
 mod shell;
 mod test;
 mod tools;
@@ -39,6 +42,8 @@ enum Task {
     },
     /// Build or install the programs that some tests need: kubectl, opm, Chromium, an image registry
     Tools,
+    /// Build the real servers that some tests run: API server, OLM v0, etcd (about ten minutes, once)
+    Servers,
     /// Run every fuzz target for a short while
     Fuzz {
         /// How long each of them runs
@@ -73,6 +78,7 @@ fn run(task: Task) -> Result<()> {
         Task::Codegen { check: true } => codegen::check(),
         Task::Codegen { check: false } => codegen::write(),
         Task::Tools => tools::run(),
+        Task::Servers => servers::run(),
         Task::Bench { args } => bench::run(&args),
         Task::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
     }

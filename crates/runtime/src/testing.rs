@@ -89,11 +89,20 @@ pub fn program(name: &str) -> Option<PathBuf> {
 
 /// The paths of real programs in this order, or `None` after saying that they were left out.
 pub fn programs_or_skip<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
+    all_or_skip(names, "tools")
+}
+
+/// The paths of real servers in this order, or `None` after saying that they were left out.
+pub fn servers_or_skip<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
+    all_or_skip(names, "servers")
+}
+
+fn all_or_skip<const N: usize>(names: [&str; N], chore: &str) -> Option<[PathBuf; N]> {
     let found = names.map(program);
     if found.iter().any(Option::is_none) {
         skip(
             &format!("a real {}", names.join(", ")),
-            "run `cargo xtask tools`, with Go and on Debian",
+            &format!("run `cargo xtask {chore}`, with Go and on Debian"),
         );
         return None;
     }

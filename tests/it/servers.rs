@@ -1,0 +1,131 @@
+//! Real servers on loopback, as plain processes: etcd, API servers, OLM v0, `opm serve`.
+//!
+//! One set is started for all tests of a run that want it and ends with the last of them. Each
+//! test has namespaces of its own.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
+
+use anyhow::Result;
+use tempfile::TempDir;
+use tokio::sync::Mutex;
+use wavelift_runtime::testing::servers_or_skip;
+
+use self::{
+    api::{ApiServer, Etcd},
+    certificates::Certificates,
+    objects::Objects,
+    olm::OlmV0,
+};
+
+pub(crate) mod api;
+pub(crate) mod certificates;
+mod local;
+pub(crate) mod objects;
+pub(crate) mod olm;
+pub(crate) mod operators;
+pub(crate) mod process;
+pub(crate) mod workloads;
+
+/// Where the programs are.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    pub(crate) etcd: PathBuf,
+    pub(crate) kube_apiserver: PathBuf,
+    pub(crate) controllers: PathBuf,
+    pub(crate) catalog: PathBuf,
+    pub(crate) olm: PathBuf,
+    pub(crate) opm: PathBuf,
+    /// A folder.
+    pub(crate) olm_crds: PathBuf,
+}
+
+/// etcd, and whatever API servers are put on it.
+pub(crate) struct Ground {
+    pub(crate) programs: Programs,
+    certificates: Certificates,
+    etcd: Etcd,
+    /// Dropped last, when nobody writes to it any more.
+    dir: TempDir,
+}
+
+/// One cluster with OLM v0, shared by all tests.
+pub(crate) struct Cluster {
+    api: ApiServer,
+    _olm: OlmV0,
+    /// Dropped last.
+    pub(crate) ground: Ground,
+}
+
+static SHARED: Mutex<Weak<Cluster>> = Mutex::const_new(Weak::new());
+
+// === impl Programs ===
+
+impl Programs {
+    /// The programs, or `None` after saying that they were left out.
+    fn or_skip() -> Option<Self> {
+        let names =
+            ["etcd", "kube-apiserver", "kube-controller-manager", "catalog", "olm", "opm"];
+        let [etcd, kube_apiserver, controllers, catalog, olm, opm] =
+            servers_or_skip(names)?;
+        let olm_crds = catalog.with_file_name("olm-crds");
+        Some(Self { etcd, kube_apiserver, controllers, catalog, olm, opm, olm_crds })
+    }
+}
+
+// === impl Ground ===
+
+impl Ground {
+    async fn start(programs: Programs) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let certificates = Certificates::new(dir.path())?;
+        let etcd = Etcd::start(&programs, dir.path()).await?;
+        Ok(Self { programs, certificates, etcd, dir })
+    }
+
+    /// Another cluster, bare.
+    pub(crate) async fn cluster(&self, name: &str) -> Result<ApiServer> {
+        let Self { programs, certificates, etcd, dir } = self;
+        ApiServer::start(programs, etcd, certificates, dir.path(), name).await
+    }
+
+    /// A folder for `name`.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The one that all tests share, or `None` after saying that it was left out.
+    pub(crate) async fn shared() -> Option<Arc<Self>> {
+        let programs = Programs::or_skip()?;
+        let mut shared = SHARED.lock().await;
+        if let Some(cluster) = shared.upgrade() {
+            return Some(cluster);
+        }
+        let cluster = Arc::new(Self::start(programs).await.expect("the servers start"));
+        *shared = Arc::downgrade(&cluster);
+        Some(cluster)
+    }
+
+    async fn start(programs: Programs) -> Result<Self> {
+        let ground = Ground::start(programs).await?;
+        let api = ground.cluster("one").await?;
+        let olm = OlmV0::start(&ground.programs, &api).await?;
+        Ok(Self { api, _olm: olm, ground })
+    }
+
+    /// Its API server.
+    pub(crate) fn api(&self) -> &ApiServer {
+        &self.api
+    }
+
+    /// Its objects, for this test's runtime.
+    pub(crate) async fn objects(&self) -> Result<Objects> {
+        Ok(Objects::new(self.api.client().await?))
+    }
+}

@@ -1,0 +1,123 @@
+//! Operators that do nothing, for a real OLM to install.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+/// A version of an operator.
+#[derive(Debug, Clone)]
+pub(crate) struct Release<'a> {
+    pub(crate) package: &'a str,
+    pub(crate) version: &'a str,
+    /// The version before it in the channel.
+    pub(crate) replaces: Option<&'a str>,
+    pub(crate) skip_range: Option<&'a str>,
+    pub(crate) min_kube_version: Option<&'a str>,
+    /// Further properties of the bundle.
+    pub(crate) properties: Vec<Value>,
+}
+
+// === impl Release ===
+
+impl<'a> Release<'a> {
+    pub(crate) fn new(package: &'a str, version: &'a str) -> Self {
+        Self {
+            package,
+            version,
+            replaces: None,
+            skip_range: None,
+            min_kube_version: None,
+            properties: vec![],
+        }
+    }
+
+    pub(crate) fn replaces(mut self, version: &'a str) -> Self {
+        self.replaces = Some(version);
+        self
+    }
+
+    pub(crate) fn skip_range(mut self, range: &'a str) -> Self {
+        self.skip_range = Some(range);
+        self
+    }
+
+    fn csv_name(&self) -> String {
+        csv_name(self.package, self.version)
+    }
+
+    fn entry(&self) -> Value {
+        let mut entry = json!({"name": self.csv_name()});
+        if let Some(version) = self.replaces {
+            entry["replaces"] = json!(csv_name(self.package, version));
+        }
+        if let Some(range) = self.skip_range {
+            entry["skipRange"] = json!(range);
+        }
+        entry
+    }
+
+    fn csv(&self) -> Value {
+        let Self { package, version, .. } = self;
+        let labels = json!({"app": package});
+        let pod = json!({
+            "metadata": {"labels": labels},
+            "spec": {"serviceAccountName": package, "containers": [
+                {"name": "main", "image": format!("registry.example.com/{package}:{version}")}]},
+        });
+        let deployment = json!({"name": package, "spec": {
+            "replicas": 1, "selector": {"matchLabels": labels}, "template": pod}});
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]);
+        let permissions = json!([{"serviceAccountName": package, "rules": rules}]);
+        let mode = |name: &str, is_supported: bool| json!({"type": name, "supported": is_supported});
+        let mut spec = json!({
+            "displayName": package, "version": version,
+            "install": {"strategy": "deployment",
+                "spec": {"deployments": [deployment], "permissions": permissions}},
+            "installModes": [mode("OwnNamespace", true), mode("SingleNamespace", true),
+                mode("MultiNamespace", false), mode("AllNamespaces", true)],
+        });
+        if let Some(version) = self.replaces {
+            spec["replaces"] = json!(csv_name(package, version));
+        }
+        if let Some(version) = self.min_kube_version {
+            spec["minKubeVersion"] = json!(version);
+        }
+        json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+            "metadata": {"name": self.csv_name()}, "spec": spec,
+        })
+    }
+
+    fn bundle(&self) -> Value {
+        let value = json!({"packageName": self.package, "version": self.version});
+        let mut properties = vec![json!({"type": "olm.package", "value": value})];
+        properties.extend(self.properties.iter().cloned());
+        let data = STANDARD.encode(self.csv().to_string());
+        properties.push(json!({"type": "olm.bundle.object", "value": {"data": data}}));
+        // Without an image: a real OLM would want a Job to unpack it.
+        json!({"schema": "olm.bundle", "package": self.package, "name": self.csv_name(),
+            "image": "", "properties": properties})
+    }
+}
+
+/// The name of a version's CSV.
+pub(crate) fn csv_name(package: &str, version: &str) -> String {
+    format!("{package}.v{version}")
+}
+
+/// The documents of a catalog that holds these in one channel, `stable`, a package each.
+pub(crate) fn catalog(releases: &[Release<'_>]) -> Vec<Value> {
+    let mut packages: Vec<&str> = releases.iter().map(|release| release.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let mut documents = vec![];
+    for package in packages {
+        let own = releases.iter().filter(|release| release.package == package);
+        let entries: Vec<Value> = own.clone().map(Release::entry).collect();
+        documents.push(json!({
+            "schema": "olm.package", "name": package, "defaultChannel": "stable"}));
+        documents.push(json!({
+            "schema": "olm.channel", "package": package, "name": "stable", "entries": entries}));
+        documents.extend(own.map(Release::bundle));
+    }
+    documents
+}

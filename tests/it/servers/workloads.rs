@@ -1,0 +1,156 @@
+//! What the Deployment controller and the kubelet would do: Deployments roll out as they are told.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use anyhow::Result;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, MissedTickBehavior, interval},
+};
+
+use super::objects::{DEPLOYMENT, Objects};
+
+/// What a rollout does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rollout {
+    /// It is well after so long.
+    Well(Duration),
+    /// Its new pod never becomes available; an old one stays.
+    Never,
+    /// It does not become available, and its deadline passes.
+    DeadlineExceeded,
+}
+
+/// The Deployments of one cluster. They stand still once this is dropped.
+#[derive(Debug)]
+pub(crate) struct Workloads {
+    told: Arc<Mutex<BTreeMap<String, Rollout>>>,
+    task: JoinHandle<()>,
+}
+
+/// A generation that is being rolled out.
+struct Seen {
+    generation: i64,
+    since: Instant,
+    shown: Shown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Coming,
+    Well,
+    Late,
+}
+
+const LOOK: Duration = Duration::from_millis(200);
+const QUICK: Rollout = Rollout::Well(Duration::from_secs(1));
+
+// === impl Workloads ===
+
+impl Workloads {
+    /// All rollouts are well after a second, until told otherwise.
+    pub(crate) fn start(objects: Objects) -> Self {
+        let told = Arc::<Mutex<BTreeMap<String, Rollout>>>::default();
+        let task = tokio::spawn(drive(objects, Arc::clone(&told)));
+        Self { told, task }
+    }
+
+    /// What the rollouts of a Deployment (`NAMESPACE/NAME`) do from now on.
+    pub(crate) fn tell(&self, deployment: &str, rollout: Rollout) {
+        self.told.lock().insert(deployment.to_owned(), rollout);
+    }
+}
+
+impl Drop for Workloads {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn drive(objects: Objects, told: Arc<Mutex<BTreeMap<String, Rollout>>>) {
+    let mut seen = BTreeMap::new();
+    let mut turns = interval(LOOK);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        turns.tick().await;
+        // The API server may be away; then it is asked again.
+        let Ok(deployments) = objects.list(DEPLOYMENT, "").await else { continue };
+        for deployment in deployments {
+            // A conflict is met again at the next turn.
+            drop(roll_out(&objects, &told, &mut seen, &deployment).await);
+        }
+    }
+}
+
+async fn roll_out(
+    objects: &Objects,
+    told: &Mutex<BTreeMap<String, Rollout>>,
+    seen: &mut BTreeMap<String, Seen>,
+    deployment: &Value,
+) -> Result<()> {
+    let text = |name: &str| deployment["metadata"][name].as_str().unwrap_or_default().to_owned();
+    let (namespace, name) = (text("namespace"), text("name"));
+    let key = format!("{namespace}/{name}");
+    let generation = deployment["metadata"]["generation"].as_i64().unwrap_or(0);
+    let id = text("uid");
+    let now = Instant::now();
+    let fresh = || Seen { generation, since: now, shown: Shown::Nothing };
+    let rollout = seen.entry(id).or_insert_with(fresh);
+    if rollout.generation != generation {
+        *rollout = fresh();
+    }
+    let behaviour = told.lock().get(&key).copied().unwrap_or(QUICK);
+    let wanted = match behaviour {
+        Rollout::Well(after) if rollout.since.elapsed() >= after => Shown::Well,
+        Rollout::Well(_) | Rollout::Never => Shown::Coming,
+        Rollout::DeadlineExceeded => Shown::Late,
+    };
+    if rollout.shown == wanted {
+        return Ok(());
+    }
+    let status = status(deployment, generation, wanted);
+    let patch = json!({ "status": status });
+    objects.patch_status(DEPLOYMENT, (&namespace, &name), &patch).await?;
+    rollout.shown = wanted;
+    Ok(())
+}
+
+fn status(deployment: &Value, generation: i64, shown: Shown) -> Value {
+    let replicas = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
+    let is_first = deployment["status"]["observedGeneration"].is_null();
+    let condition = |kind: &str, status: bool, reason: &str, message: &str| {
+        json!({"type": kind, "status": if status { "True" } else { "False" },
+            "reason": reason, "message": message})
+    };
+    let unready = if is_first { 0 } else { replicas };
+    let (ready, all, progress) = match shown {
+        Shown::Nothing | Shown::Coming => (
+            unready,
+            unready + replicas,
+            condition("Progressing", true, "ReplicaSetUpdated", "a new pod is coming"),
+        ),
+        Shown::Well => (
+            replicas,
+            replicas,
+            condition("Progressing", true, "NewReplicaSetAvailable", "it has rolled out"),
+        ),
+        Shown::Late => (
+            unready,
+            unready + replicas,
+            condition("Progressing", false, "ProgressDeadlineExceeded", "its deadline has passed"),
+        ),
+    };
+    let available = if ready > 0 {
+        condition("Available", true, "MinimumReplicasAvailable", "enough pods are available")
+    } else {
+        condition("Available", false, "MinimumReplicasUnavailable", "no pod is available")
+    };
+    json!({
+        "observedGeneration": generation, "replicas": all, "updatedReplicas": replicas,
+        "readyReplicas": ready, "availableReplicas": ready, "unavailableReplicas": all - ready,
+        "conditions": [available, progress],
+    })
+}

@@ -1,0 +1,187 @@
+//! Programs that are built with Go from the module files in `tests/servers`, once for each state of
+//! those files, into `~/.cache/wavelift/tools/<hash>`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use anyhow::{Context as _, Result};
+use sha2::{Digest as _, Sha256};
+
+use crate::shell::{self, is_on_path, root, say};
+
+/// Where the module files are, one folder a module.
+const MODULES: &str = "tests/servers";
+
+/// What keeps container libraries from asking for C libraries that nobody here needs.
+const CONTAINER_TAGS: &str =
+    "containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper";
+
+/// The release of the module files. Without these flags a program says that it is version 0.0.0,
+/// and OLM then installs nothing that needs a newer one.
+const KUBERNETES_LDFLAGS: &str = "-s -w \
+    -X k8s.io/component-base/version.gitVersion=v1.36.3 \
+    -X k8s.io/component-base/version.gitMajor=1 \
+    -X k8s.io/component-base/version.gitMinor=36";
+
+/// A module of programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Module {
+    Kubernetes,
+    OlmV0,
+}
+
+/// A program of a module.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) module: Module,
+    pub(crate) package: &'static str,
+}
+
+/// Files of a dependency that a server needs beside its program.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// The folder that they get.
+    pub(crate) name: &'static str,
+    pub(crate) module: Module,
+    /// The dependency that has them, and where.
+    pub(crate) dependency: &'static str,
+    pub(crate) folder: &'static str,
+}
+
+// === impl Module ===
+
+impl Module {
+    fn folder(self) -> PathBuf {
+        let name = match self {
+            Self::Kubernetes => "kubernetes",
+            Self::OlmV0 => "olm",
+        };
+        root().join(MODULES).join(name)
+    }
+
+    fn tags(self) -> &'static str {
+        match self {
+            Self::Kubernetes => "",
+            Self::OlmV0 => CONTAINER_TAGS,
+        }
+    }
+
+    fn ldflags(self) -> &'static str {
+        match self {
+            Self::Kubernetes => KUBERNETES_LDFLAGS,
+            Self::OlmV0 => "-s -w",
+        }
+    }
+
+    /// A folder for what is built from it: another state of its files, another folder.
+    fn cache(self) -> Result<PathBuf> {
+        let folder = self.folder();
+        let mut hash = Sha256::new();
+        for file in ["go.mod", "go.sum"] {
+            let path = folder.join(file);
+            let content =
+                fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+            hash.update(content);
+        }
+        let tools = match std::env::var_os("WAVELIFT_TOOLS") {
+            Some(dir) => PathBuf::from(dir),
+            None => std::env::home_dir().context("no home folder")?.join(".cache/wavelift/tools"),
+        };
+        let digest = hex::encode(hash.finalize());
+        let dir = tools.join(digest.get(..16).unwrap_or(&digest));
+        fs::create_dir_all(&dir).with_context(|| format!("failed to make {}", dir.display()))?;
+        Ok(dir)
+    }
+}
+
+/// Builds those that are not built yet. Without Go it says so and builds none.
+pub(crate) fn build(programs: &[Program]) -> Result<()> {
+    for program in programs {
+        let target = program.module.cache()?.join(program.name);
+        if target.is_file() {
+            say(&format!("{}: {}", program.name, target.display()));
+        } else if is_on_path("go") {
+            program.build(&target)?;
+        } else {
+            say(&format!("{}: cannot be built without Go", program.name));
+        }
+    }
+    Ok(())
+}
+
+/// Copies files of dependencies to where the programs are.
+pub(crate) fn copy(all: &[Files]) -> Result<()> {
+    for files in all {
+        let target = files.module.cache()?.join(files.name);
+        if target.is_dir() {
+            say(&format!("{}: {}", files.name, target.display()));
+        } else if is_on_path("go") {
+            files.copy(&target)?;
+        } else {
+            say(&format!("{}: cannot be had without Go", files.name));
+        }
+    }
+    Ok(())
+}
+
+// === impl Program ===
+
+impl Program {
+    fn build(&self, target: &Path) -> Result<()> {
+        say(&format!("{}: being built, which takes a few minutes", self.name));
+        let start = Instant::now();
+        // Built under another name and renamed: a build that is cut off leaves nothing that looks
+        // whole.
+        let partial = target.with_extension(format!("partial-{}", std::process::id()));
+        shell::run(
+            Command::new("go")
+                .args(["build", "-mod=readonly", "-tags", self.module.tags()])
+                .args(["-ldflags", self.module.ldflags(), "-o"])
+                .arg(&partial)
+                .arg(self.package)
+                .current_dir(self.module.folder())
+                .env("CGO_ENABLED", "0"),
+        )?;
+        fs::rename(&partial, target)
+            .with_context(|| format!("failed to move {} into the cache", self.name))?;
+        let seconds = start.elapsed().as_secs();
+        say(&format!("{}: {} ({seconds} s)", self.name, target.display()));
+        Ok(())
+    }
+}
+
+// === impl Files ===
+
+impl Files {
+    fn copy(&self, target: &Path) -> Result<()> {
+        let found = Command::new("go")
+            .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", self.dependency])
+            .current_dir(self.module.folder())
+            .output()
+            .with_context(|| format!("failed to ask for {}", self.dependency))?;
+        let folder = String::from_utf8(found.stdout).context("Go did not answer in UTF-8")?;
+        let folder = Path::new(folder.trim()).join(self.folder);
+        let partial = target.with_extension(format!("partial-{}", std::process::id()));
+        fs::create_dir_all(&partial)
+            .with_context(|| format!("failed to make {}", partial.display()))?;
+        let entries = fs::read_dir(&folder)
+            .with_context(|| format!("failed to read {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            if let (true, Some(name)) = (path.is_file(), path.file_name()) {
+                let content = fs::read(&path)?;
+                // Written, not copied: what Go keeps is read-only.
+                fs::write(partial.join(name), content)?;
+            }
+        }
+        fs::rename(&partial, target)
+            .with_context(|| format!("failed to move {} into the cache", self.name))?;
+        say(&format!("{}: {}", self.name, target.display()));
+        Ok(())
+    }
+}

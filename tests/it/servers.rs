@@ -22,11 +22,12 @@ use self::{
 
 pub(crate) mod api;
 pub(crate) mod certificates;
-mod local;
 pub(crate) mod objects;
 pub(crate) mod olm;
 pub(crate) mod operators;
 pub(crate) mod process;
+pub(crate) mod rig;
+mod upgrades;
 pub(crate) mod workloads;
 
 /// Where the programs are.
@@ -66,10 +67,8 @@ static SHARED: Mutex<Weak<Cluster>> = Mutex::const_new(Weak::new());
 impl Programs {
     /// The programs, or `None` after saying that they were left out.
     fn or_skip() -> Option<Self> {
-        let names =
-            ["etcd", "kube-apiserver", "kube-controller-manager", "catalog", "olm", "opm"];
-        let [etcd, kube_apiserver, controllers, catalog, olm, opm] =
-            servers_or_skip(names)?;
+        let names = ["etcd", "kube-apiserver", "kube-controller-manager", "catalog", "olm", "opm"];
+        let [etcd, kube_apiserver, controllers, catalog, olm, opm] = servers_or_skip(names)?;
         let olm_crds = catalog.with_file_name("olm-crds");
         Some(Self { etcd, kube_apiserver, controllers, catalog, olm, opm, olm_crds })
     }

@@ -32,7 +32,6 @@ pub(crate) struct Etcd {
 /// A running API server: one cluster.
 #[derive(Debug)]
 pub(crate) struct ApiServer {
-    name: String,
     dir: PathBuf,
     server: Server,
 }
@@ -95,7 +94,7 @@ impl ApiServer {
             .arg(dir.join("audit.log"))
             .args(["--audit-log-mode", "blocking-strict"])
             .start()?;
-        let server = Self { name: name.to_owned(), dir, server };
+        let server = Self { dir, server };
         let admin = certificates.client("admin", "system:masters")?;
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": name,
@@ -114,11 +113,6 @@ impl ApiServer {
         Ok(server)
     }
 
-    /// Its name.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// A folder of its own.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
@@ -131,15 +125,16 @@ impl ApiServer {
 
     /// A client of its admin, for this test's runtime.
     pub(crate) async fn client(&self) -> Result<Client> {
-        let kubeconfig = Kubeconfig::read_from(self.kubeconfig())?;
-        let config =
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Ok(Client::try_from(config)?)
+        self.client_as("tests").await
     }
 
-    /// The process itself.
-    pub(crate) fn server(&mut self) -> &mut Server {
-        &mut self.server
+    /// A client that calls itself so in the audit log.
+    pub(crate) async fn client_as(&self, agent: &str) -> Result<Client> {
+        let kubeconfig = Kubeconfig::read_from(self.kubeconfig())?;
+        let options = KubeConfigOptions::default();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+        config.headers.push((http::header::USER_AGENT, agent.parse()?));
+        Ok(Client::try_from(config)?)
     }
 
     /// Waits until it answers.

@@ -26,6 +26,7 @@ pub(crate) const SUBSCRIPTION: Kind = olm("v1alpha1", "Subscription", "subscript
 pub(crate) const INSTALL_PLAN: Kind = olm("v1alpha1", "InstallPlan", "installplans");
 pub(crate) const CSV: Kind = olm("v1alpha1", "ClusterServiceVersion", "clusterserviceversions");
 pub(crate) const OPERATOR_GROUP: Kind = olm("v1", "OperatorGroup", "operatorgroups");
+pub(crate) const OPERATOR_CONDITION: Kind = olm("v2", "OperatorCondition", "operatorconditions");
 pub(crate) const CLUSTER_UPGRADE: Kind =
     Kind("wavelift.io", "v1alpha1", "ClusterUpgrade", "clusterupgrades");
 
@@ -42,11 +43,6 @@ pub(crate) struct Objects(Client);
 impl Objects {
     pub(crate) fn new(client: Client) -> Self {
         Self(client)
-    }
-
-    /// The client.
-    pub(crate) fn client(&self) -> &Client {
-        &self.0
     }
 
     fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
@@ -79,7 +75,12 @@ impl Objects {
         Ok(())
     }
 
-    pub(crate) async fn get(&self, kind: Kind, namespace: &str, name: &str) -> Result<Option<Value>> {
+    pub(crate) async fn get(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>> {
         let found = self.api(kind, namespace).get_opt(name).await?;
         Ok(found.map(serde_json::to_value).transpose()?)
     }

@@ -50,7 +50,10 @@ impl OlmV0 {
             .arg(cluster.kubeconfig())
             .arg("--authorization-kubeconfig")
             .arg(cluster.kubeconfig())
-            .args(["--controllers", "garbage-collector-controller,clusterrole-aggregation-controller"])
+            .args([
+                "--controllers",
+                "garbage-collector-controller,clusterrole-aggregation-controller",
+            ])
             .args(["--leader-elect=false", "--bind-address", "127.0.0.1"])
             .args(["--secure-port", &free_port()?.to_string()])
             .start()?;
@@ -122,11 +125,6 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Where it is.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
     /// Serves another catalog from now on, at the same place.
     pub(crate) async fn serve(&mut self, catalog: &[Value]) -> Result<()> {
         write(&self.dir, catalog)?;
@@ -143,7 +141,12 @@ impl Registry {
     }
 
     /// A CatalogSource of it.
-    pub(crate) async fn source(&self, objects: &Objects, namespace: &str, name: &str) -> Result<()> {
+    pub(crate) async fn source(
+        &self,
+        objects: &Objects,
+        namespace: &str,
+        name: &str,
+    ) -> Result<()> {
         let spec = json!({"sourceType": "grpc", "address": self.address, "displayName": name});
         let source = json!({"metadata": {"name": name, "namespace": namespace}, "spec": spec});
         objects.create(CATALOG_SOURCE, namespace, &source).await

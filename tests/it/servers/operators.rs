@@ -67,7 +67,8 @@ impl<'a> Release<'a> {
             "replicas": 1, "selector": {"matchLabels": labels}, "template": pod}});
         let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]);
         let permissions = json!([{"serviceAccountName": package, "rules": rules}]);
-        let mode = |name: &str, is_supported: bool| json!({"type": name, "supported": is_supported});
+        let mode =
+            |name: &str, is_supported: bool| json!({"type": name, "supported": is_supported});
         let mut spec = json!({
             "displayName": package, "version": version,
             "install": {"strategy": "deployment",

@@ -3,7 +3,6 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    io::Read as _,
     path::{Path, PathBuf},
     process::{ChildStdin, Command, Stdio},
 };
@@ -12,16 +11,14 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::harness::{child, wait};
 
-/// Starts a program, says its process id, and ends it when standard input does. The input is a
+/// Starts a program and ends it when standard input does. The input is a
 /// pipe of which nobody else holds the other end: so the program ends with this process however
 /// that ends.
 const KEEPER: &str = r#"
 exec 3<&0
 "$@" </dev/null >>"$LOG" 2>&1 &
 program=$!
-echo $program
-exec >/dev/null
-(cat <&3 >/dev/null; kill -KILL $program 2>/dev/null) &
+(trap '' INT TERM; cat <&3 >/dev/null; kill -KILL $program 2>/dev/null) &
 wait $program
 "#;
 
@@ -41,7 +38,6 @@ pub(crate) struct Server {
     keeper: std::process::Child,
     /// Closed, it ends the program.
     life: Option<ChildStdin>,
-    id: u32,
 }
 
 // === impl Recipe ===
@@ -76,23 +72,13 @@ impl Recipe {
             .env("LOG", &self.log)
             .envs(self.envs.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", self.program.display()))?;
         let life = keeper.stdin.take();
-        let id = read_id(&mut keeper).context("the keeper says no process id")?;
-        Ok(Server { recipe: self, keeper, life, id })
+        Ok(Server { recipe: self, keeper, life })
     }
-}
-
-fn read_id(keeper: &mut std::process::Child) -> Result<u32> {
-    let mut said = keeper.stdout.take().context("it has no output")?;
-    let (mut text, mut byte) = (String::new(), [0]);
-    while said.read(&mut byte)? == 1 && byte != *b"\n" {
-        text.push(char::from(byte[0]));
-    }
-    text.parse().with_context(|| format!("`{text}`"))
 }
 
 // === impl Server ===
@@ -110,16 +96,6 @@ impl Server {
         self.kill();
         *self = self.recipe.clone().start()?;
         Ok(())
-    }
-
-    /// SIGSTOP: nothing of it runs from here on, its sockets stay open.
-    pub(crate) fn pause(&self) -> Result<()> {
-        self.signal("STOP")
-    }
-
-    /// SIGCONT.
-    pub(crate) fn resume(&self) -> Result<()> {
-        self.signal("CONT")
     }
 
     /// Waits until it says `line` in its log.
@@ -142,15 +118,6 @@ impl Server {
     /// Its log.
     pub(crate) fn log(&self) -> &Path {
         &self.recipe.log
-    }
-
-    fn signal(&self, name: &str) -> Result<()> {
-        let status = Command::new("sh")
-            .args(["-c", &format!("kill -{name} {}", self.id)])
-            .status()
-            .context("cannot run sh")?;
-        ensure!(status.success(), "cannot send SIG{name} to process {}", self.id);
-        Ok(())
     }
 }
 

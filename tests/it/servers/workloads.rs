@@ -23,7 +23,7 @@ pub(crate) enum Rollout {
     DeadlineExceeded,
 }
 
-/// The Deployments of one cluster. They stand still once this is dropped.
+/// The Deployments of one namespace. They stand still once this is dropped.
 #[derive(Debug)]
 pub(crate) struct Workloads {
     told: Arc<Mutex<BTreeMap<String, Rollout>>>,
@@ -52,13 +52,13 @@ const QUICK: Rollout = Rollout::Well(Duration::from_secs(1));
 
 impl Workloads {
     /// All rollouts are well after a second, until told otherwise.
-    pub(crate) fn start(objects: Objects) -> Self {
+    pub(crate) fn start(objects: Objects, namespace: &str) -> Self {
         let told = Arc::<Mutex<BTreeMap<String, Rollout>>>::default();
-        let task = tokio::spawn(drive(objects, Arc::clone(&told)));
+        let task = tokio::spawn(drive(objects, namespace.to_owned(), Arc::clone(&told)));
         Self { told, task }
     }
 
-    /// What the rollouts of a Deployment (`NAMESPACE/NAME`) do from now on.
+    /// What the rollouts of a Deployment do from now on.
     pub(crate) fn tell(&self, deployment: &str, rollout: Rollout) {
         self.told.lock().insert(deployment.to_owned(), rollout);
     }
@@ -70,14 +70,14 @@ impl Drop for Workloads {
     }
 }
 
-async fn drive(objects: Objects, told: Arc<Mutex<BTreeMap<String, Rollout>>>) {
+async fn drive(objects: Objects, namespace: String, told: Arc<Mutex<BTreeMap<String, Rollout>>>) {
     let mut seen = BTreeMap::new();
     let mut turns = interval(LOOK);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         turns.tick().await;
         // The API server may be away; then it is asked again.
-        let Ok(deployments) = objects.list(DEPLOYMENT, "").await else { continue };
+        let Ok(deployments) = objects.list(DEPLOYMENT, &namespace).await else { continue };
         for deployment in deployments {
             // A conflict is met again at the next turn.
             drop(roll_out(&objects, &told, &mut seen, &deployment).await);
@@ -93,7 +93,6 @@ async fn roll_out(
 ) -> Result<()> {
     let text = |name: &str| deployment["metadata"][name].as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (text("namespace"), text("name"));
-    let key = format!("{namespace}/{name}");
     let generation = deployment["metadata"]["generation"].as_i64().unwrap_or(0);
     let id = text("uid");
     let now = Instant::now();
@@ -102,7 +101,7 @@ async fn roll_out(
     if rollout.generation != generation {
         *rollout = fresh();
     }
-    let behaviour = told.lock().get(&key).copied().unwrap_or(QUICK);
+    let behaviour = told.lock().get(&name).copied().unwrap_or(QUICK);
     let wanted = match behaviour {
         Rollout::Well(after) if rollout.since.elapsed() >= after => Shown::Well,
         Rollout::Well(_) | Rollout::Never => Shown::Coming,

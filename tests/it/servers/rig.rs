@@ -1,0 +1,237 @@
+//! A namespace on the shared cluster with a catalog, operators and an agent of its own.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wavelift_agent::{
+    AgentOptions, Timings,
+    catalogs::{Registries, Settings},
+};
+use wavelift_runtime::{Clock, metrics::Metrics};
+
+use super::{
+    Cluster,
+    objects::{
+        CLUSTER_UPGRADE, CSV, INSTALL_PLAN, NAMESPACE, OPERATOR_GROUP, Objects, SUBSCRIPTION,
+    },
+    olm::Registry,
+    operators::{self, Release, csv_name},
+    workloads::Workloads,
+};
+
+/// The CatalogSource of every rig.
+const CATALOG: &str = "own";
+
+/// Who the agent is in the audit log.
+const AGENT: &str = "wavelift-agent-under-test";
+
+/// A namespace and what is in it.
+pub(crate) struct Rig {
+    pub(crate) objects: Objects,
+    pub(crate) namespace: String,
+    pub(crate) workloads: Workloads,
+    /// The agent's own namespace.
+    home: String,
+    registry: Registry,
+    cluster: Arc<Cluster>,
+}
+
+/// An agent at work; it is gone when this is dropped.
+pub(crate) struct Agent {
+    task: JoinHandle<()>,
+    _stop: DropGuard,
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+// === impl Rig ===
+
+impl Rig {
+    /// A namespace whose catalog holds these.
+    pub(crate) async fn start(
+        cluster: Arc<Cluster>,
+        name: &str,
+        releases: &[Release<'_>],
+    ) -> Result<Self> {
+        let objects = cluster.objects().await?;
+        let (namespace, home) = (name.to_owned(), format!("{name}-agent"));
+        for namespace in [&namespace, &home] {
+            objects.create(NAMESPACE, "", &json!({"metadata": {"name": namespace}})).await?;
+        }
+        let folder = cluster.ground.folder(&format!("{name}-catalog"));
+        let documents = operators::catalog(releases);
+        let registry = Registry::start(&cluster.ground.programs, &folder, &documents).await?;
+        registry.source(&objects, &namespace, CATALOG).await?;
+        let workloads = Workloads::start(objects.clone(), &namespace);
+        let rig = Self { objects, namespace, workloads, home, registry, cluster };
+        rig.group("group").await?;
+        Ok(rig)
+    }
+
+    /// Another OperatorGroup.
+    pub(crate) async fn group(&self, name: &str) -> Result<()> {
+        let spec = json!({"targetNamespaces": [self.namespace]});
+        self.create(OPERATOR_GROUP, name, &spec).await
+    }
+
+    async fn create(&self, kind: super::objects::Kind, name: &str, spec: &Value) -> Result<()> {
+        let object = json!({"metadata": {"name": name, "namespace": self.namespace}, "spec": spec});
+        self.objects.create(kind, &self.namespace, &object).await
+    }
+
+    /// Installs versions by hand, as a person would before there was an agent.
+    pub(crate) async fn install(&self, operators: &[(&str, &str)]) -> Result<()> {
+        let wanted: Vec<String> = operators.iter().map(|(p, v)| csv_name(p, v)).collect();
+        for (package, version) in operators {
+            let spec = json!({"name": package, "channel": "stable", "source": CATALOG,
+                "sourceNamespace": self.namespace, "installPlanApproval": "Manual",
+                "startingCSV": csv_name(package, version)});
+            self.create(SUBSCRIPTION, package, &spec).await?;
+        }
+        let look = || async {
+            self.approve(&wanted).await?;
+            let csvs = self.objects.list(CSV, &self.namespace).await?;
+            let is_there = |name: &String| {
+                csvs.iter().any(|csv| {
+                    csv["metadata"]["name"] == name.as_str()
+                        && csv["status"]["phase"] == "Succeeded"
+                })
+            };
+            Ok(wanted.iter().all(is_there).then_some(()))
+        };
+        self.objects.until("the first versions", look).await
+    }
+
+    /// Approves what Subscriptions wait for, if it is nothing but what is `wanted`. A plan that none
+    /// refers to yet would be made again and again.
+    async fn approve(&self, wanted: &[String]) -> Result<()> {
+        for subscription in self.objects.list(SUBSCRIPTION, &self.namespace).await? {
+            let Some(name) = subscription["status"]["installPlanRef"]["name"].as_str() else {
+                continue;
+            };
+            let at = (self.namespace.as_str(), name);
+            let Some(plan) = self.objects.get(INSTALL_PLAN, at.0, name).await? else { continue };
+            let is_wanted = names(&plan).iter().all(|name| wanted.contains(name));
+            if plan["status"]["phase"] == "RequiresApproval" && is_wanted {
+                self.objects.patch(INSTALL_PLAN, at, &json!({"spec": {"approved": true}})).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves another catalog from now on.
+    pub(crate) async fn serve(&mut self, releases: &[Release<'_>]) -> Result<()> {
+        self.registry.serve(&operators::catalog(releases)).await
+    }
+
+    /// The process that serves the catalog.
+    pub(crate) fn registry(&mut self) -> &mut super::process::Server {
+        self.registry.server()
+    }
+
+    /// Puts an agent on the cluster.
+    pub(crate) async fn agent(&self) -> Result<Agent> {
+        let stop = CancellationToken::new();
+        let metrics = Metrics::new();
+        let catalogs = Registries::new(Settings::default(), &metrics, stop.child_token())?;
+        let mut timings = Timings { recheck: SignedDuration::from_secs(5), ..Timings::default() };
+        timings.driver.step_deadline = SignedDuration::from_mins(4);
+        let options = AgentOptions {
+            namespace: self.home.as_str().try_into()?,
+            catalogs: Arc::new(catalogs),
+            metrics,
+            timings,
+            ..AgentOptions::new(
+                self.cluster.api().client_as(AGENT).await?,
+                "one".try_into()?,
+                Clock::real(),
+            )
+        };
+        let running = wavelift_agent::run(options, stop.clone());
+        let task = tokio::spawn(async move { running.await.expect("the agent runs") });
+        Ok(Agent { task, _stop: stop.drop_guard() })
+    }
+
+    /// A person orders that packages go as far as their channels do.
+    pub(crate) async fn order(&self, packages: &[&str]) -> Result<()> {
+        let operators: Vec<Value> = packages.iter().map(|p| json!({"package": p})).collect();
+        let spec = json!({
+            "origin": "Local", "type": "Targets", "targets": {"operators": operators},
+            "consent": "Any", "stage": "Rollout", "control": "Running", "afterUpgrade": "Hold",
+            "epoch": 0, "attempt": 0,
+        });
+        let object = json!({"metadata": {"name": "go", "namespace": self.home}, "spec": spec});
+        self.objects.create(CLUSTER_UPGRADE, &self.home, &object).await
+    }
+
+    /// The status of what was ordered, once it is in this state.
+    pub(crate) async fn until_state(&self, state: &str) -> Result<Value> {
+        let status = self
+            .until(|status| {
+                let now = status["state"].as_str().unwrap_or_default();
+                now == state || matches!(now, "Failed" | "Stalled" | "Succeeded")
+            })
+            .await?;
+        ensure!(status["state"] == state, "it is {status}");
+        Ok(status)
+    }
+
+    /// The status of what was ordered, once it is as `wanted`.
+    pub(crate) async fn until(&self, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        let at = (self.home.as_str(), "go");
+        let wanted = |upgrade: &Value| wanted(&upgrade["status"]);
+        let found = self.objects.until_object(CLUSTER_UPGRADE, at, wanted).await?;
+        Ok(found["status"].clone())
+    }
+
+    /// The CSVs of each InstallPlan that the agent approved, in the order of its writes.
+    pub(crate) async fn approved(&self) -> Result<Vec<String>> {
+        let mut sets = vec![];
+        for event in self.writes()? {
+            let is_approval = event["objectRef"]["resource"] == "installplans"
+                && event["requestObject"]["spec"]["approved"] == true;
+            if is_approval {
+                let name = event["objectRef"]["name"].as_str().context("a name")?;
+                let plan = self.objects.get(INSTALL_PLAN, &self.namespace, name).await?;
+                sets.push(names(&plan.context("an approved plan stays")?).join("+"));
+            }
+        }
+        Ok(sets)
+    }
+
+    /// What the agent wrote in the operators' namespace, but for what was refused.
+    pub(crate) fn writes(&self) -> Result<Vec<Value>> {
+        let mut audit = self.cluster.api().audit()?;
+        audit.retain(|event| {
+            event["userAgent"] == AGENT
+                && event["objectRef"]["namespace"] == self.namespace.as_str()
+                && event["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300)
+        });
+        Ok(audit)
+    }
+
+    /// The CSVs that are there, sorted.
+    pub(crate) async fn csvs(&self) -> Result<Vec<String>> {
+        let csvs = self.objects.list(CSV, &self.namespace).await?;
+        let names = csvs.iter().filter_map(|csv| csv["metadata"]["name"].as_str());
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// The CSVs of an InstallPlan, sorted.
+fn names(plan: &Value) -> Vec<String> {
+    let names = plan["spec"]["clusterServiceVersionNames"].as_array().into_iter().flatten();
+    let mut names: Vec<String> = names.filter_map(|n| n.as_str().map(str::to_owned)).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,220 @@
+//! What was recorded of OLM v0, gone through with an agent on a real one.
+//!
+//! All of them share a cluster, and an order names packages wherever they are: so each test has
+//! packages of its own. Each is one of the recorded situations, and says how it must end: upgraded, held before
+//! anything moved, or stopped; each with the reason that a person is told.
+
+use serde_json::json;
+
+use super::{
+    Cluster,
+    objects::{CATALOG_SOURCE, INSTALL_PLAN, OPERATOR_CONDITION, OPERATOR_GROUP},
+    operators::Release,
+    rig::Rig,
+    workloads::Rollout,
+};
+
+/// A chain of versions of one package.
+fn chain<'a>(package: &'a str, versions: &[&'a str]) -> Vec<Release<'a>> {
+    let mut releases = vec![];
+    let mut before = None;
+    for version in versions {
+        let release = Release::new(package, version);
+        releases.push(before.map_or(release.clone(), |before| release.replaces(before)));
+        before = Some(*version);
+    }
+    releases
+}
+
+/// The preflight check that holds the cluster.
+fn held_by(status: &serde_json::Value) -> Vec<(String, String)> {
+    let results = status["preflight"]["results"].as_array().into_iter().flatten();
+    let failed = results.filter(|result| result["outcome"] == "Fail");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    failed.map(|result| (text(&result["check"]), text(&result["reason"]))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_path_of_two_hops_is_gone_hop_by_hop() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let releases = chain("lamp", &["1.0.0", "1.1.0", "1.2.0"]);
+    let rig = Rig::start(cluster, "two-hops", &releases).await.unwrap();
+    rig.install(&[("lamp", "1.0.0")]).await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["lamp"]).await.unwrap();
+    let done = rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(done["steps"].as_array().unwrap().len(), 2, "{done}");
+    assert_eq!(rig.approved().await.unwrap(), ["lamp.v1.1.0", "lamp.v1.2.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["lamp.v1.2.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_skip_range_is_one_hop() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let mut releases = chain("torch", &["1.0.0", "1.1.0", "1.2.0"]);
+    releases[2] = releases[2].clone().skip_range(">=1.0.0 <1.2.0");
+    let rig = Rig::start(cluster, "skip-range", &releases).await.unwrap();
+    rig.install(&[("torch", "1.0.0")]).await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["torch"]).await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["torch.v1.2.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["torch.v1.2.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_operators_of_a_namespace_move_by_one_approval() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let first = [Release::new("fan", "2.0.0"), Release::new("vane", "1.0.0")];
+    let mut rig = Rig::start(cluster, "two-operators", &first).await.unwrap();
+    rig.install(&[("fan", "2.0.0"), ("vane", "1.0.0")]).await.unwrap();
+    rig.serve(&[chain("fan", &["2.0.0", "2.1.0"]), chain("vane", &["1.0.0", "1.1.0"])].concat())
+        .await
+        .unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["fan", "vane"]).await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["fan.v2.1.0+vane.v1.1.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["fan.v2.1.0", "vane.v1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_dependency_comes_with_the_step_that_needs_it() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let needs = json!({"type": "olm.package.required",
+        "value": {"packageName": "cord", "versionRange": ">=3.0.0"}});
+    let mut kettle = chain("kettle", &["1.0.0", "1.1.0"]);
+    kettle[1].properties.push(needs);
+    let releases = [kettle, chain("cord", &["2.0.0", "3.1.0"])].concat();
+    let rig = Rig::start(cluster, "dependency", &releases).await.unwrap();
+    rig.install(&[("kettle", "1.0.0")]).await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["kettle"]).await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["cord.v3.1.0+kettle.v1.1.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["cord.v3.1.0", "kettle.v1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_needs_a_newer_kubernetes_is_held_and_nothing_is_written() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let mut releases = chain("stove", &["1.0.0", "1.1.0"]);
+    releases[1].min_kube_version = Some("1.99.0");
+    let rig = Rig::start(cluster, "min-kube", &releases).await.unwrap();
+    rig.install(&[("stove", "1.0.0")]).await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["stove"]).await.unwrap();
+    let held = rig.until_state("Blocked").await.unwrap();
+    assert_eq!(held_by(&held), [("min-kube-version".to_owned(), "KubeVersionTooLow".to_owned())]);
+    assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
+    assert_eq!(rig.csvs().await.unwrap(), ["stove.v1.0.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_that_must_not_be_upgraded_now_is_held_until_it_may() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let rig =
+        Rig::start(cluster, "upgradeable", &chain("loom", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("loom", "1.0.0")]).await.unwrap();
+    let say = async |status: &str| {
+        let condition = json!({"type": "Upgradeable", "status": status, "reason": "Migrating",
+            "message": "a migration is running", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let at = (rig.namespace.as_str(), "loom.v1.0.0");
+        let patch = json!({"spec": {"conditions": [condition]}});
+        rig.objects.patch(OPERATOR_CONDITION, at, &patch).await.unwrap();
+    };
+    say("False").await;
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["loom"]).await.unwrap();
+    let held = rig.until_state("Blocked").await.unwrap();
+    let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
+    assert_eq!(checks, ["operator-upgradeable"], "{held}");
+    assert!(held.to_string().contains("a migration is running"), "{held}");
+    assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
+    say("True").await;
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["loom.v1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_operatorgroups_hold_until_one_is_gone() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let rig =
+        Rig::start(cluster, "two-groups", &chain("wheel", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("wheel", "1.0.0")]).await.unwrap();
+    rig.group("another").await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["wheel"]).await.unwrap();
+    let held = rig.until_state("Blocked").await.unwrap();
+    let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
+    assert!(checks.contains(&"operatorgroup-single".to_owned()), "{held}");
+    assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
+    rig.objects.delete(OPERATOR_GROUP, &rig.namespace, "another").await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["wheel.v1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let mut rig =
+        Rig::start(cluster, "overtaken", &chain("clock", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("clock", "1.0.0")]).await.unwrap();
+    let look = || async {
+        let plans = rig.objects.list(INSTALL_PLAN, &rig.namespace).await?;
+        let is_waiting = plans.iter().any(|plan| {
+            plan["spec"]["approved"] == false
+                && plan["spec"]["clusterServiceVersionNames"] == json!(["clock.v1.1.0"])
+        });
+        Ok(is_waiting.then_some(()))
+    };
+    rig.objects.until("a plan to 1.1.0", look).await.unwrap();
+    let mut newer = chain("clock", &["1.0.0", "1.1.0", "1.2.0"]);
+    newer[2] = newer[2].clone().skip_range(">=1.0.0 <1.2.0");
+    rig.serve(&newer).await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["clock"]).await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["clock.v1.2.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["clock.v1.2.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_catalog_that_is_down_holds_until_it_is_back() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let mut rig =
+        Rig::start(cluster, "catalog-down", &chain("bell", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("bell", "1.0.0")]).await.unwrap();
+    rig.registry().kill();
+    let look = || async {
+        let sources = rig.objects.list(CATALOG_SOURCE, &rig.namespace).await?;
+        let state = &sources[0]["status"]["connectionState"]["lastObservedState"];
+        Ok((state == "TRANSIENT_FAILURE").then_some(()))
+    };
+    rig.objects.until("a catalog that is down", look).await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["bell"]).await.unwrap();
+    // What the agent has never read it cannot plan with.
+    let waiting = rig.until(|status| status["message"].as_str().is_some()).await.unwrap();
+    assert!(waiting.to_string().contains("own"), "{waiting}");
+    assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
+    rig.registry().restart().unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["bell.v1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_never_comes_up_is_stalled_with_olms_words() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let rig = Rig::start(cluster, "never-up", &chain("pump", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("pump", "1.0.0")]).await.unwrap();
+    rig.workloads.tell("pump", Rollout::Never);
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["pump"]).await.unwrap();
+    let stalled = rig.until_state("Stalled").await.unwrap();
+    assert_eq!(stalled["failure"]["reason"], "DeploymentNotAvailable", "{stalled}");
+    let message = stalled["failure"]["message"].as_str().unwrap();
+    assert!(message.contains("waiting for deployment pump to become ready"), "{message}");
+    assert_eq!(rig.approved().await.unwrap(), ["pump.v1.1.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["pump.v1.0.0", "pump.v1.1.0"]);
+}

@@ -143,7 +143,13 @@ fn fleet_preview(clusters: usize, catalogs: usize) {
             let name = version.csv.to_string();
             let manifests = catalog.manifests(package, &name).expect("inline").clone();
             let manifests = Ok((format!("{}{name}", group.id), Arc::new(manifests)));
-            preview::Bundle { name, version: version.text.clone(), manifests, moving: None, skipped: vec![] }
+            preview::Bundle {
+                name,
+                version: version.text.clone(),
+                manifests,
+                moving: None,
+                skipped: vec![],
+            }
         });
         let digest = catalog.digest().to_string();
         let documents = Ok((group.id.clone(), Arc::clone(&documents)));

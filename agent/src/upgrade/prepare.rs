@@ -260,7 +260,7 @@ fn way(upgrade: &ClusterUpgrade, seen: Seen<'_>, prepared: &mut Prepared) -> Way
         Some(Planned::Plan(plan)) => Way::Plan(plan.clone()),
         Some(Planned::AtTarget) => Way::AtTarget,
         Some(Planned::NoPath { why }) => Way::None(format!("no way to the target: {why}")),
-        Some(Planned::Unknown { missing }) => Way::None(format!("cannot plan: {missing}")),
+        Some(Planned::Unknown { missing }) => Way::None(format!("cannot plan without {missing}")),
         None => Way::None("not planned yet".to_owned()),
     }
 }

@@ -91,10 +91,7 @@ impl Rig {
     pub(crate) async fn install(&self, operators: &[(&str, &str)]) -> Result<()> {
         let wanted: Vec<String> = operators.iter().map(|(p, v)| csv_name(p, v)).collect();
         for (package, version) in operators {
-            let spec = json!({"name": package, "channel": "stable", "source": CATALOG,
-                "sourceNamespace": self.namespace, "installPlanApproval": "Manual",
-                "startingCSV": csv_name(package, version)});
-            self.create(SUBSCRIPTION, package, &spec).await?;
+            self.subscribe(package, Some(version)).await?;
         }
         let look = || async {
             self.approve(&wanted).await?;
@@ -105,9 +102,25 @@ impl Rig {
                         && csv["status"]["phase"] == "Succeeded"
                 })
             };
-            Ok(wanted.iter().all(is_there).then_some(()))
+            // It says so up to half a minute later.
+            let subscriptions = self.objects.list(SUBSCRIPTION, &self.namespace).await?;
+            let is_written_down = subscriptions.iter().all(|subscription| {
+                let installed = subscription["status"]["installedCSV"].as_str();
+                installed.is_some_and(|csv| wanted.iter().any(|wanted| wanted == csv))
+            });
+            Ok((is_written_down && wanted.iter().all(is_there)).then_some(()))
         };
         self.objects.until("the first versions", look).await
+    }
+
+    /// A Subscription, to begin with a version.
+    pub(crate) async fn subscribe(&self, package: &str, version: Option<&str>) -> Result<()> {
+        let mut spec = json!({"name": package, "channel": "stable", "source": CATALOG,
+            "sourceNamespace": self.namespace, "installPlanApproval": "Manual"});
+        if let Some(version) = version {
+            spec["startingCSV"] = json!(csv_name(package, version));
+        }
+        self.create(SUBSCRIPTION, package, &spec).await
     }
 
     /// Approves what Subscriptions wait for, if it is nothing but what is `wanted`. A plan that none
@@ -139,11 +152,16 @@ impl Rig {
 
     /// Puts an agent on the cluster.
     pub(crate) async fn agent(&self) -> Result<Agent> {
+        self.agent_with_deadline(SignedDuration::from_mins(30)).await
+    }
+
+    /// Puts an agent on the cluster that waits no longer than this for a step.
+    pub(crate) async fn agent_with_deadline(&self, deadline: SignedDuration) -> Result<Agent> {
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
         let catalogs = Registries::new(Settings::default(), &metrics, stop.child_token())?;
         let mut timings = Timings { recheck: SignedDuration::from_secs(5), ..Timings::default() };
-        timings.driver.step_deadline = SignedDuration::from_mins(4);
+        timings.driver.step_deadline = deadline;
         let options = AgentOptions {
             namespace: self.home.as_str().try_into()?,
             catalogs: Arc::new(catalogs),

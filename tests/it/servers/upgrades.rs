@@ -4,11 +4,12 @@
 //! packages of its own. Each is one of the recorded situations, and says how it must end: upgraded, held before
 //! anything moved, or stopped; each with the reason that a person is told.
 
+use jiff::SignedDuration;
 use serde_json::json;
 
 use super::{
     Cluster,
-    objects::{CATALOG_SOURCE, INSTALL_PLAN, OPERATOR_CONDITION, OPERATOR_GROUP},
+    objects::{CATALOG_SOURCE, INSTALL_PLAN, OPERATOR_CONDITION, OPERATOR_GROUP, SUBSCRIPTION},
     operators::Release,
     rig::Rig,
     workloads::Rollout,
@@ -104,7 +105,7 @@ async fn what_needs_a_newer_kubernetes_is_held_and_nothing_is_written() {
     rig.install(&[("stove", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["stove"]).await.unwrap();
-    let held = rig.until_state("Blocked").await.unwrap();
+    let held = rig.until(|status| !held_by(status).is_empty()).await.unwrap();
     assert_eq!(held_by(&held), [("min-kube-version".to_owned(), "KubeVersionTooLow".to_owned())]);
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
     assert_eq!(rig.csvs().await.unwrap(), ["stove.v1.0.0"]);
@@ -126,7 +127,7 @@ async fn an_operator_that_must_not_be_upgraded_now_is_held_until_it_may() {
     say("False").await;
     let _agent = rig.agent().await.unwrap();
     rig.order(&["loom"]).await.unwrap();
-    let held = rig.until_state("Blocked").await.unwrap();
+    let held = rig.until(|status| !held_by(status).is_empty()).await.unwrap();
     let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
     assert_eq!(checks, ["operator-upgradeable"], "{held}");
     assert!(held.to_string().contains("a migration is running"), "{held}");
@@ -145,7 +146,7 @@ async fn two_operatorgroups_hold_until_one_is_gone() {
     rig.group("another").await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["wheel"]).await.unwrap();
-    let held = rig.until_state("Blocked").await.unwrap();
+    let held = rig.until(|status| !held_by(status).is_empty()).await.unwrap();
     let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
     assert!(checks.contains(&"operatorgroup-single".to_owned()), "{held}");
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
@@ -209,7 +210,7 @@ async fn a_version_that_never_comes_up_is_stalled_with_olms_words() {
     let rig = Rig::start(cluster, "never-up", &chain("pump", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("pump", "1.0.0")]).await.unwrap();
     rig.workloads.tell("pump", Rollout::Never);
-    let _agent = rig.agent().await.unwrap();
+    let _agent = rig.agent_with_deadline(SignedDuration::from_mins(1)).await.unwrap();
     rig.order(&["pump"]).await.unwrap();
     let stalled = rig.until_state("Stalled").await.unwrap();
     assert_eq!(stalled["failure"]["reason"], "DeploymentNotAvailable", "{stalled}");
@@ -217,4 +218,45 @@ async fn a_version_that_never_comes_up_is_stalled_with_olms_words() {
     assert!(message.contains("waiting for deployment pump to become ready"), "{message}");
     assert_eq!(rig.approved().await.unwrap(), ["pump.v1.1.0"]);
     assert_eq!(rig.csvs().await.unwrap(), ["pump.v1.0.0", "pump.v1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollout_past_its_deadline_is_named_with_olms_words() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let rig =
+        Rig::start(cluster, "past-deadline", &chain("mill", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("mill", "1.0.0")]).await.unwrap();
+    rig.workloads.tell("mill", Rollout::DeadlineExceeded);
+    let _agent = rig.agent_with_deadline(SignedDuration::from_mins(1)).await.unwrap();
+    rig.order(&["mill"]).await.unwrap();
+    let stalled = rig.until_state("Stalled").await.unwrap();
+    assert_eq!(stalled["failure"]["reason"], "DeploymentNotAvailable", "{stalled}");
+    let message = stalled["failure"]["message"].as_str().unwrap();
+    assert!(message.contains("exceeded its progress deadline"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_csv_that_no_subscription_refers_to_is_named() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let rig = Rig::start(cluster, "orphan", &chain("sail", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("sail", "1.0.0")]).await.unwrap();
+    rig.objects.delete(SUBSCRIPTION, &rig.namespace, "sail").await.unwrap();
+    rig.subscribe("sail", None).await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["sail"]).await.unwrap();
+    let says = "`sail.v1.0.0` is installed and no Subscription refers to it";
+    let is_named = |status: &serde_json::Value| {
+        status["message"].as_str().is_some_and(|message| message.contains(says))
+    };
+    let held = rig.until(is_named).await.unwrap();
+    assert_eq!(held["state"], "Blocked");
+    // OLM says so too, in its way.
+    let at = (rig.namespace.as_str(), "sail");
+    let says = |subscription: &serde_json::Value| {
+        subscription["status"]
+            .to_string()
+            .contains("sail.v1.0.0 exists and is not referenced by a subscription")
+    };
+    rig.objects.until_object(SUBSCRIPTION, at, says).await.unwrap();
+    assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
 }

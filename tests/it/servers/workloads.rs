@@ -34,6 +34,7 @@ pub(crate) struct Workloads {
 struct Seen {
     generation: i64,
     since: Instant,
+    rollout: Rollout,
     shown: Shown,
 }
 
@@ -58,7 +59,7 @@ impl Workloads {
         Self { told, task }
     }
 
-    /// What the rollouts of a Deployment do from now on.
+    /// What the rollouts of a Deployment that begin from now on do.
     pub(crate) fn tell(&self, deployment: &str, rollout: Rollout) {
         self.told.lock().insert(deployment.to_owned(), rollout);
     }
@@ -96,24 +97,26 @@ async fn roll_out(
     let generation = deployment["metadata"]["generation"].as_i64().unwrap_or(0);
     let id = text("uid");
     let now = Instant::now();
-    let fresh = || Seen { generation, since: now, shown: Shown::Nothing };
-    let rollout = seen.entry(id).or_insert_with(fresh);
-    if rollout.generation != generation {
-        *rollout = fresh();
+    let fresh = || {
+        let rollout = told.lock().get(&name).copied().unwrap_or(QUICK);
+        Seen { generation, since: now, rollout, shown: Shown::Nothing }
+    };
+    let seen = seen.entry(id).or_insert_with(fresh);
+    if seen.generation != generation {
+        *seen = fresh();
     }
-    let behaviour = told.lock().get(&name).copied().unwrap_or(QUICK);
-    let wanted = match behaviour {
-        Rollout::Well(after) if rollout.since.elapsed() >= after => Shown::Well,
+    let wanted = match seen.rollout {
+        Rollout::Well(after) if seen.since.elapsed() >= after => Shown::Well,
         Rollout::Well(_) | Rollout::Never => Shown::Coming,
         Rollout::DeadlineExceeded => Shown::Late,
     };
-    if rollout.shown == wanted {
+    if seen.shown == wanted {
         return Ok(());
     }
     let status = status(deployment, generation, wanted);
     let patch = json!({ "status": status });
     objects.patch_status(DEPLOYMENT, (&namespace, &name), &patch).await?;
-    rollout.shown = wanted;
+    seen.shown = wanted;
     Ok(())
 }
 

@@ -96,6 +96,13 @@ pub enum Unmet {
         /// What it needs.
         need: String,
     },
+    /// It is on the cluster without a Subscription that refers to it, and stands in the way of one:
+    /// left behind by a deleted Subscription, or so new that OLM has not written it down yet.
+    #[error("`{csv}` is installed and no Subscription refers to it")]
+    Orphan {
+        /// The CSV.
+        csv: String,
+    },
     /// It has the property `olm.deprecated`.
     #[error("`{bundle}` must not be installed any more (olm.deprecated)")]
     Deprecated {

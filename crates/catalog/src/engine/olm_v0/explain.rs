@@ -40,7 +40,25 @@ pub(super) fn unmet(problem: &Problem<'_>) -> Vec<Unmet> {
             unmet.insert((bundle.clone(), need), reason);
         }
     }
-    unmet.into_values().take(UNMET_MAX).collect()
+    orphans(problem).chain(unmet.into_values()).take(UNMET_MAX).collect()
+}
+
+/// The CSVs without a Subscription that hold something which every alternative of a Subscription
+/// would need for itself.
+fn orphans(problem: &Problem<'_>) -> impl Iterator<Item = Unmet> {
+    let in_the_way = |orphan: NodeId| {
+        let held: BTreeSet<_> = problem.claims_of(orphan).iter().collect();
+        let is_held = |id: &NodeId| problem.claims_of(*id).iter().any(|claim| held.contains(claim));
+        problem.questions.iter().any(|question| match question.asker {
+            Asker::Subscription => {
+                !question.members.is_empty()
+                    && question.members.iter().all(|id| *id != orphan && is_held(id))
+            }
+            Asker::Need { .. } => false,
+        })
+    };
+    let orphans = problem.mandatory.iter().filter(move |id| in_the_way(**id));
+    orphans.map(|id| Unmet::Orphan { csv: problem.node(*id).name().to_owned() })
 }
 
 /// The nodes that can't be chosen whatever else is: prohibited ones, and those with a need that only

@@ -355,7 +355,14 @@ fn a_csv_without_subscription_must_stay() {
         }]),
     });
     // The orphan holds the package, and the Subscription has no way to be content with it.
-    assert_eq!(OlmV0.next(&catalogs, &request).unwrap_err().kind(), "Unsatisfiable");
+    let error = OlmV0.next(&catalogs, &request).unwrap_err();
+    let orphan = Unmet::Orphan { csv: "alpha.v1.0.0".to_owned() };
+    assert_eq!(error, ResolveError::Unsatisfiable { unmet: vec![orphan] });
+    assert_eq!(
+        error.to_string(),
+        "no choice of bundles satisfies all Subscriptions; `alpha.v1.0.0` is installed and no \
+         Subscription refers to it"
+    );
 }
 
 #[test]

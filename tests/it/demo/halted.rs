@@ -25,7 +25,7 @@ async fn without_a_budget_the_first_failure_halts_the_campaign() {
     tolerate_nothing(&mut cast.campaign);
     let mut nobody = Silent;
     let demo = run_cast(&cast, &options, &mut nobody, CancellationToken::new());
-    let outcome = soon("the demo", demo).await.unwrap();
+    let outcome = soon("the demo", Box::pin(demo)).await.unwrap();
     let summary = serde_json::to_value(outcome.summary).unwrap();
     assert_eq!(summary["phase"], "Failed", "{summary}");
     let number = |name: &str| summary[name].as_u64().unwrap();

@@ -21,7 +21,10 @@ fn chain<'a>(package: &'a str, versions: &[&'a str]) -> Vec<Release<'a>> {
     let mut before = None;
     for version in versions {
         let release = Release::new(package, version);
-        releases.push(before.map_or(release.clone(), |before| release.replaces(before)));
+        releases.push(match before {
+            None => release,
+            Some(before) => release.replaces(before),
+        });
         before = Some(*version);
     }
     releases

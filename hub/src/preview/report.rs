@@ -1,10 +1,11 @@
-//! A preview as one document that stands for itself: Markdown, or HTML to attach to a change
-//! request. The HTML loads nothing and runs nothing.
+//! A preview of a campaign as one document that stands for itself: Markdown, or HTML to attach to a
+//! change request. The HTML loads nothing and runs nothing.
 
 use wavelift_api::live::{DifferenceKind, DifferenceView, ImportanceName, SectionView};
+pub use wavelift_catalog::preview::render::Form;
 use wavelift_catalog::preview::{
     Importance,
-    render::{self, Item, Part},
+    render::{self, Item, Page, Part},
 };
 
 use super::{
@@ -18,14 +19,6 @@ const GROUPS_MAX: usize = 50;
 const BLOCKERS_MAX: usize = 500;
 const LINES_MAX: usize = 2_000;
 const DIFFERENCES_MAX: usize = 200;
-/// The form of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// For people and for tickets.
-    Markdown,
-    /// For a browser.
-    Html,
-}
 
 /// A document about one campaign, of all groups or of some.
 pub fn report(title: &str, preview: &Preview, only: Option<&GroupPreview>, form: Form) -> String {
@@ -78,11 +71,11 @@ fn group(page: &mut Page, shown: &GroupPreview, counted: &Counted<'_>) {
         .iter()
         .map(|way| format!("{} in {}: {}", way.package, way.namespace, way.text()))
         .collect();
-    page.list(&ways);
+    list(page, &ways);
     let catalogs = group.catalogs();
     let catalogs: Vec<String> =
         catalogs.iter().map(|seen| format!("catalog {} {}", seen.source, seen.digest)).collect();
-    page.list(&catalogs);
+    list(page, &catalogs);
     if shown.made.is_none() {
         page.line("Its changes are still being found out.");
         return;
@@ -101,14 +94,15 @@ fn group(page: &mut Page, shown: &GroupPreview, counted: &Counted<'_>) {
         counts.release_notes,
         counts.missing_total
     ));
-    page.section("Deserves a look", &counts.dangerous);
-    page.section("Refused by OLM", &counts.crds_refused);
-    page.section("Manual steps", &counts.manual_steps);
-    page.section("Could not be looked at: nothing is said of it", &counts.missing);
+    let important = Importance::High;
+    section(page, important, "Could not be looked at: nothing is said of it", &counts.missing);
+    section(page, important, "Refused by OLM", &counts.crds_refused);
+    section(page, important, "Manual steps", &counts.manual_steps);
+    section(page, Importance::Medium, "Deserves a look", &counts.dangerous);
     let differences = counted.differences(shown);
     let differences: Vec<String> =
         differences.iter().take(DIFFERENCES_MAX).map(difference).collect();
-    page.section("Unlike other groups", &differences);
+    section(page, Importance::Low, "Unlike other groups", &differences);
     for (way, (package, made)) in group.ways.iter().zip(each(shown)) {
         page.heading(3, &format!("{package} in {}: {}", way.namespace, way.text()));
         operator(page, made);
@@ -116,31 +110,61 @@ fn group(page: &mut Page, shown: &GroupPreview, counted: &Counted<'_>) {
 }
 
 fn operator(page: &mut Page, made: &Made) {
-    let sections = sections(made);
-    if sections.is_empty() {
+    let parts = parts(made);
+    if parts.is_empty() {
         page.line("Nothing changes.");
     }
-    for section in sections {
-        page.section(&section.title, &section.lines);
+    for part in parts {
+        page.part(4, &bounded(part));
     }
 }
 
-/// What a way changes over all in lines, the most important sections first.
-pub(crate) fn sections(made: &Made) -> Vec<SectionView> {
-    let parts = render::parts(&made.preview.overall).into_iter();
-    let mut sections: Vec<SectionView> = parts.map(section).collect();
+/// Lines under a name; nothing where there are none.
+fn section(page: &mut Page, importance: Importance, title: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let items = lines.iter().map(|line| item(importance, line.clone())).collect();
+    page.part(3, &bounded(Part { importance, title: title.to_owned(), items }));
+}
+
+fn item(importance: Importance, text: String) -> Item {
+    Item { importance, text, lines: vec![], url: None }
+}
+
+/// The same with no more items than one looks at.
+fn bounded(mut part: Part) -> Part {
+    let more = part.items.len().saturating_sub(LINES_MAX);
+    if more > 0 {
+        part.items.truncate(LINES_MAX);
+        part.items.push(item(Importance::Low, format!("and {more} more")));
+    }
+    part
+}
+
+fn list(page: &mut Page, lines: &[String]) {
+    page.list(lines.iter().map(|line| (Importance::Low, line.as_str())));
+}
+
+/// What a way changes over all, the most important sections first.
+fn parts(made: &Made) -> Vec<Part> {
+    let mut parts = render::parts(&made.preview.overall);
     if !made.moving.is_empty() {
-        sections.push(SectionView {
+        parts.push(Part {
             title: "Looked at under a tag, which may be another image by now".to_owned(),
-            importance: ImportanceName::Low,
-            total: number(made.moving.len()),
-            lines: made.moving.iter().cloned().collect(),
+            importance: Importance::Low,
+            items: made.moving.iter().map(|line| item(Importance::Low, line.clone())).collect(),
         });
     }
-    sections
+    parts
 }
 
-fn section(Part { importance, title, items }: Part) -> SectionView {
+/// The same in lines.
+pub(crate) fn sections(made: &Made) -> Vec<SectionView> {
+    parts(made).into_iter().map(view).collect()
+}
+
+fn view(Part { importance, title, items }: Part) -> SectionView {
     let total = number(items.len());
     let mut lines = vec![];
     for Item { text, lines: below, url, .. } in items {
@@ -186,137 +210,8 @@ fn blockers(page: &mut Page, preview: &Preview) {
         .take(BLOCKERS_MAX)
         .map(|one| format!("{}: {:?}: {}", one.cluster, one.kind, one.why))
         .collect();
-    page.list(&lines);
+    list(page, &lines);
     if preview.blockers.len() > lines.len() {
         page.line(&format!("and {} more.", preview.blockers.len() - lines.len()));
-    }
-}
-
-/// A document that grows.
-struct Page {
-    form: Form,
-    text: String,
-}
-
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;\
-     padding:0 1rem;color:#1b1f24;background:#fff}h2{border-top:1px solid #ccd;padding-top:1rem}\
-     summary{cursor:pointer;font-weight:600}li{overflow-wrap:anywhere}";
-
-impl Page {
-    fn new(form: Form, title: &str) -> Self {
-        let mut page = Self { form, text: String::new() };
-        if form == Form::Html {
-            page.text = format!(
-                "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-                 <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-                html(title)
-            );
-        }
-        page.heading(1, title);
-        page
-    }
-
-    fn heading(&mut self, level: usize, text: &str) {
-        self.text.push_str(&match self.form {
-            Form::Markdown => format!("\n{} {}\n\n", "#".repeat(level), markdown(text)),
-            Form::Html => format!("<h{level}>{}</h{level}>\n", html(text)),
-        });
-    }
-
-    fn line(&mut self, text: &str) {
-        self.text.push_str(&match self.form {
-            Form::Markdown => format!("{}\n\n", markdown(text)),
-            Form::Html => format!("<p>{}</p>\n", html(text)),
-        });
-    }
-
-    fn list(&mut self, lines: &[String]) {
-        if lines.is_empty() {
-            return;
-        }
-        match self.form {
-            Form::Markdown => {
-                for line in lines {
-                    self.text.push_str(&format!("- {}\n", markdown(line)));
-                }
-                self.text.push('\n');
-            }
-            Form::Html => {
-                self.text.push_str("<ul>\n");
-                for line in lines {
-                    self.text.push_str(&format!("<li>{}</li>\n", html(line)));
-                }
-                self.text.push_str("</ul>\n");
-            }
-        }
-    }
-
-    /// A list under a name, folded where that can be; nothing where there are no lines.
-    fn section(&mut self, name: &str, lines: &[String]) {
-        if lines.is_empty() {
-            return;
-        }
-        let name = format!("{name} ({})", lines.len());
-        self.text.push_str(&match self.form {
-            Form::Markdown => format!("**{}**\n\n", markdown(&name)),
-            Form::Html => format!("<details><summary>{}</summary>\n", html(&name)),
-        });
-        self.list(lines.get(..LINES_MAX).unwrap_or(lines));
-        if lines.len() > LINES_MAX {
-            self.line(&format!("and {} more.", lines.len() - LINES_MAX));
-        }
-        if self.form == Form::Html {
-            self.text.push_str("</details>\n");
-        }
-    }
-
-    fn end(mut self) -> String {
-        if self.form == Form::Html {
-            self.text.push_str("</body>\n</html>\n");
-        }
-        self.text.trim_start().to_owned()
-    }
-}
-
-fn html(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
-}
-
-/// One line in which nothing is mark-up.
-fn markdown(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\r' => escaped.push(' '),
-            '<' => escaped.push_str("&lt;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' => {
-                escaped.push('\\');
-                escaped.push(letter);
-            }
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_authors_write_is_text_and_never_mark_up() {
-        assert_eq!(html("<b a='x'>&\""), "&lt;b a=&#39;x&#39;&gt;&amp;&quot;");
-        assert_eq!(markdown("a\n# *b* [c](d) <e>"), "a \\# \\*b\\* \\[c\\](d) &lt;e>");
     }
 }

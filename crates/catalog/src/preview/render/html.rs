@@ -1,14 +1,14 @@
 //! A page of HTML that loads nothing. Its security policy forbids scripts and requests, should some
 //! word of a catalog get past the escaping.
 
-use super::outline::{self, Item, Part};
-use crate::preview::{Importance, Preview};
+use super::outline::{Item, Part, clean};
+use crate::preview::Importance;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8884; --high: #c9190b; --medium: #b86e00; }
 @media (prefers-color-scheme: dark) { :root { --high: #ff7b72; --medium: #f0b35a; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; } h3 { font-size: 1rem; }
 ul { padding-left: 1.2rem; } li { margin: .2rem 0; overflow-wrap: anywhere; }
 li ul { font: 13px/1.45 ui-monospace, monospace; list-style: none; opacity: .85; }
 .high { color: var(--high); font-weight: 600; } .medium { color: var(--medium); }
@@ -22,35 +22,34 @@ summary { cursor: pointer; font-weight: 600; } summary small { font-weight: 400;
 }
 ";
 
-pub(super) fn write(preview: &Preview) -> String {
-    let outline = outline::of(preview);
-    let title = escaped(&outline.title);
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+/// What closes the page.
+pub(super) const END: &str = "</body></html>\n";
+
+pub(super) fn begin(title: &str) -> String {
+    let title = escaped(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n<ul>\n"
-    );
-    if outline.summary.is_empty() {
-        out.push_str("<li>No change found.</li>\n");
-    }
-    for (importance, text) in &outline.summary {
-        let class = class(*importance);
-        out.push_str(&format!("<li class=\"{class}\">{}</li>\n", escaped(text)));
+         <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n"
+    )
+}
+
+pub(super) fn heading(level: usize, text: &str) -> String {
+    format!("<h{level}>{}</h{level}>\n", escaped(text))
+}
+
+pub(super) fn line(text: &str) -> String {
+    format!("<p>{}</p>\n", escaped(text))
+}
+
+pub(super) fn list(out: &mut String, lines: &[(Importance, &str)]) {
+    out.push_str("<ul>\n");
+    for (importance, text) in lines {
+        out.push_str(&format!("<li class=\"{}\">{}</li>\n", class(*importance), escaped(text)));
     }
     out.push_str("</ul>\n");
-    for part in &outline.overall {
-        write_part(&mut out, part);
-    }
-    for (title, parts) in &outline.hops {
-        out.push_str(&format!("<h2>{}</h2>\n", escaped(title)));
-        for part in parts {
-            write_part(&mut out, part);
-        }
-    }
-    out.push_str("</body></html>\n");
-    out
 }
 
 const fn class(importance: Importance) -> &'static str {
@@ -61,7 +60,7 @@ const fn class(importance: Importance) -> &'static str {
     }
 }
 
-fn write_part(out: &mut String, part: &Part) {
+pub(super) fn part(out: &mut String, part: &Part) {
     let open = if part.importance == Importance::High { " open" } else { "" };
     out.push_str(&format!(
         "<details{open}><summary class=\"{}\">{} <small>{}</small></summary>\n<ul>\n",
@@ -94,7 +93,7 @@ fn write_item(out: &mut String, item: &Item) {
 
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in clean(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

@@ -1,40 +1,37 @@
 //! Markdown, as GitHub and GitLab show it.
 
-use super::outline::{self, Item, Part};
-use crate::preview::{Importance, Preview};
+use super::outline::{Item, Part, clean};
+use crate::preview::Importance;
 
-pub(super) fn write(preview: &Preview) -> String {
-    let outline = outline::of(preview);
-    let mut out = format!("# {}\n\n", escaped(&outline.title));
-    if outline.summary.is_empty() {
-        out.push_str("No change found.\n");
+pub(super) fn begin(title: &str) -> String {
+    format!("# {}\n", escaped(title))
+}
+
+pub(super) fn heading(level: usize, text: &str) -> String {
+    format!("\n{} {}\n", "#".repeat(level), escaped(text))
+}
+
+pub(super) fn line(text: &str) -> String {
+    format!("\n{}\n", escaped(text))
+}
+
+pub(super) fn list(out: &mut String, lines: &[(Importance, &str)]) {
+    out.push('\n');
+    for (importance, text) in lines {
+        let text = escaped(text);
+        out.push_str(&match importance {
+            Importance::High => format!("- **{text}**\n"),
+            Importance::Medium | Importance::Low => format!("- {text}\n"),
+        });
     }
-    for (importance, text) in &outline.summary {
-        match importance {
-            Importance::High => out.push_str(&format!("- **{}**\n", escaped(text))),
-            Importance::Medium | Importance::Low => {
-                out.push_str(&format!("- {}\n", escaped(text)));
-            }
-        }
-    }
-    for part in &outline.overall {
-        write_part(&mut out, "##", part);
-    }
-    for (title, parts) in &outline.hops {
-        out.push_str(&format!("\n## {}\n", escaped(title)));
-        for part in parts {
-            write_part(&mut out, "###", part);
-        }
-    }
-    out
 }
 
 /// What is less important is folded.
-fn write_part(out: &mut String, level: &str, part: &Part) {
+pub(super) fn part(out: &mut String, level: usize, part: &Part) {
     let (title, count) = (escaped(&part.title), part.items.len());
     let is_open = part.importance == Importance::High;
     if is_open {
-        out.push_str(&format!("\n{level} {title}\n\n"));
+        out.push_str(&format!("\n{} {title}\n\n", "#".repeat(level)));
     } else {
         out.push_str(&format!("\n<details><summary>{title} ({count})</summary>\n\n"));
     }
@@ -64,7 +61,7 @@ fn write_item(out: &mut String, item: &Item) {
 /// Text that is nothing but text.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in clean(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

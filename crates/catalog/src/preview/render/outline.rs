@@ -62,7 +62,7 @@ pub(super) fn of(preview: &Preview) -> Outline {
 }
 
 /// One line without what a terminal would take for a command.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !is_bad(*c)).collect()
 }
 

@@ -17,9 +17,10 @@ use crate::{
     graph::{Channel, Package},
 };
 
-/// An operator as a cluster has it.
+/// An operator as a cluster has it. Other fields are not looked at, so that questions to the engines
+/// can be given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Operator {
     /// Its package.
     pub package: String,

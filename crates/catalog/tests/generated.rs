@@ -8,6 +8,7 @@ mod schemas {
 
     use schemars::{Schema, schema_for};
     use wavelift_catalog::{
+        crd::CrdDiff,
         preview::Preview,
         release::{Release, SCHEMA},
     };
@@ -15,6 +16,7 @@ mod schemas {
     /// Every published schema, by its file's name.
     fn files() -> BTreeMap<String, Schema> {
         BTreeMap::from([
+            ("diff-crd.schema.json".to_owned(), schema_for!(CrdDiff)),
             ("preview.schema.json".to_owned(), schema_for!(Preview)),
             (format!("{SCHEMA}.schema.json"), schema_for!(Release)),
         ])

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ const MESSAGE_MAX: usize = 500;
 const VALUE_MAX: usize = 2_000;
 
 /// All that changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CrdDiff {
     /// The name of both.
@@ -37,7 +38,7 @@ pub struct CrdDiff {
 }
 
 /// What OLM v1 does with the new definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum V1 {
     /// It takes it.
     Accepts,
@@ -53,7 +54,7 @@ pub enum V1 {
 /// The order is of how sure it is and of what must be done: objects that are in the way may not
 /// exist, and can be edited; a stored version that goes needs objects to be migrated. Where both may
 /// happen the worse is given, the other is among the changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum RefusedByV0 {
     /// It does not refuse.
     Never,
@@ -65,7 +66,7 @@ pub enum RefusedByV0 {
 }
 
 /// Versions that come, go, and change their part.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Versions {
     /// Not in the old definition.
@@ -85,7 +86,7 @@ pub struct Versions {
 }
 
 /// A version that is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Removed {
     /// Its name.
@@ -95,7 +96,7 @@ pub struct Removed {
 }
 
 /// Whether objects lie in a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Stored {
     /// The cluster says so, or it is the storage version.
     Yes,
@@ -106,7 +107,7 @@ pub enum Stored {
 }
 
 /// A change from one to another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FromTo {
     /// Before.
@@ -116,7 +117,7 @@ pub struct FromTo {
 }
 
 /// One change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// The version; `a -> b` for served versions of the new definition compared with each other;
@@ -142,7 +143,7 @@ pub struct Change {
 }
 
 /// How bad a change is for those who have objects, or write them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Class {
     /// What was right stays right.
     Compatible,
@@ -153,7 +154,7 @@ pub enum Class {
 }
 
 /// The two OLMs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Olm {
     /// OLM v0.

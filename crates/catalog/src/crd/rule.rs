@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What kind of change it is. Those of OLM v1's check have the names that it gives them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum Rule {
     /// OLM v1: a field is gone.
     ExistingFieldRemoval,
@@ -161,8 +163,18 @@ impl fmt::Display for Rule {
     }
 }
 
-impl Serialize for Rule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_written_by_its_name() {
+        for rule in [Rule::ExistingFieldRemoval, Rule::OneOf, Rule::MaxItems, Rule::Unhandled] {
+            assert_eq!(serde_json::to_value(rule).unwrap(), rule.name());
+        }
+        for name in schemars::schema_for!(Rule).pointer("/oneOf").unwrap().as_array().unwrap() {
+            let name = name["const"].as_str().unwrap();
+            assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
+        }
     }
 }

@@ -38,6 +38,9 @@ pub enum Error {
     /// It is not the JSON that it should be.
     #[error("line is no question")]
     Parse(#[from] serde_json::Error),
+    /// It asks about nothing.
+    #[error("line has neither `namespace` nor `catalogs` and `subscriptions`")]
+    Nothing,
     /// It asks about a namespace, and no catalog was read.
     #[error("line names no catalogs, and none was given")]
     NoCatalog,
@@ -177,6 +180,7 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Parse(_) => "Parse",
+            Self::Nothing => "Nothing",
             Self::NoCatalog => "NoCatalog",
             Self::TooMany { .. } => "TooMany",
             Self::Version { .. } => "Version",
@@ -238,6 +242,9 @@ impl Resolver {
     pub fn answer(&self, line: &str) -> Result<Answer, Error> {
         check_size(line, &self.limits)?;
         let line: Line = serde_json::from_str(line)?;
+        if line.namespace.is_none() && line.catalogs.is_none() && line.subscriptions.found == 0 {
+            return Err(Error::Nothing);
+        }
         if let (Some(operators), None) = (&line.namespace, &line.catalogs) {
             let catalogs = self.catalogs.as_ref().ok_or(Error::NoCatalog)?;
             let request = namespace(operators.within("operators")?)?;

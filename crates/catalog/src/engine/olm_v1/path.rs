@@ -27,6 +27,7 @@ pub enum Target {
 
 /// One hop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Hop {
     /// The bundle it starts from; nothing for a first installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,12 +1,16 @@
 //! What can be typed.
 
 pub mod offline;
+pub mod preview;
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-use self::offline::{CatalogArgs, DiffArgs, DiffCrdArgs, PathArgs, ResolveArgs};
+use self::{
+    offline::{CatalogArgs, DiffArgs, DiffCrdArgs, PathArgs, ResolveArgs},
+    preview::PreviewArgs,
+};
 
 /// Upgrades OLM operators across a fleet of clusters.
 #[derive(Debug, Parser)]
@@ -83,8 +87,8 @@ pub enum Form {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show which paths the clusters would take; changes nothing on them
-    Preview(PreviewArgs),
+    /// Show which paths are taken and all that changes on them: of a campaign, of bundles, of a catalog
+    Preview(Box<PreviewArgs>),
     /// Run the checks on every cluster and show what stands in the way
     Preflight(WaitArgs),
     /// Consent to the plan as previewed and begin
@@ -172,37 +176,6 @@ pub struct WaitArgs {
 pub enum FailOn {
     /// Warnings
     Warn,
-}
-
-/// `wavelift preview`
-#[derive(Debug, Clone, ClapArgs)]
-pub struct PreviewArgs {
-    /// Bundle directory; several, in the order of the path, the first as installed. Asks no cluster
-    #[arg(long = "bundle", value_name = "DIR", conflicts_with_all = ["name", "filename"])]
-    pub(crate) bundles: Vec<PathBuf>,
-    /// With --bundle: everything, hop by hop too
-    #[arg(long, requires = "bundles")]
-    pub(crate) all: bool,
-    /// Name of the FleetUpgrade
-    #[arg(required_unless_present_any = ["filename", "bundles"], conflicts_with = "filename")]
-    pub(crate) name: Option<String>,
-    /// File with a FleetUpgrade, which is made or changed first (- for standard input)
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) filename: Option<PathBuf>,
-    /// One group of clusters that see the same, whole: its number in the list, or its id
-    #[arg(long, value_name = "GROUP", conflicts_with = "cluster")]
-    pub(crate) group: Option<String>,
-    /// The group of this cluster, whole
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cluster: Option<String>,
-    /// Write the answer to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
-    /// Seconds to wait for the answer before exit code 6
-    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
-    pub(crate) timeout: u64,
-    #[command(flatten)]
-    pub(crate) change: ChangeArgs,
 }
 
 /// `wavelift launch`

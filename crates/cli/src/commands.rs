@@ -44,8 +44,10 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Path(what) => return path::path(&what, printer),
         Command::Diff(what) => return diff::catalogs(&what, printer),
         Command::DiffCrd(what) => return diff::definitions(&what, printer),
-        Command::Preview(what) if !what.bundles.is_empty() => {
-            return bundles::preview(&what, printer);
+        Command::Preview(what)
+            if !what.files.bundles.is_empty() || !what.files.catalogs.is_empty() =>
+        {
+            return bundles::preview(&what, printer).await;
         }
         Command::Preview(_)
         | Command::Preflight(_)

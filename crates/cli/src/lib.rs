@@ -7,6 +7,7 @@
 pub mod args;
 pub mod commands;
 pub mod exit;
+mod fault;
 mod invoked;
 mod kubernetes;
 mod live;
@@ -50,7 +51,7 @@ fn run(args: Args, invoked: invoked::Invoked) -> Exit {
         Ok(exit) => exit,
         Err(error) => {
             printer.error(&error);
-            Exit::Error
+            fault::exit(&error)
         }
     }
 }

@@ -1,5 +1,4 @@
 //! The only place that writes: answers to standard output, everything else to standard error.
-#![expect(clippy::print_stderr, reason = "this is the one module that writes for people")]
 #![expect(clippy::unused_self, reason = "whoever writes must hold the printer")]
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -10,6 +9,7 @@ use serde::Serialize;
 use crate::{
     args::{Form, OutputArgs},
     exit::Exit,
+    fault::{self, Fault},
 };
 
 /// Knows how the user wants to read.
@@ -95,20 +95,35 @@ impl Printer {
         answer: &T,
         names: impl FnOnce(&T) -> Vec<String>,
     ) -> anyhow::Result<bool> {
-        match self.form {
-            Some(Form::Json) => {
-                self.text(&serde_json::to_string_pretty(answer).context("cannot write JSON")?);
+        match self.written(answer, names)? {
+            // A list of no names has no lines.
+            Some(text) if text.is_empty() => Ok(true),
+            Some(text) => {
+                self.text(&text);
+                Ok(true)
             }
-            Some(Form::Yaml) => {
-                self.text(&serde_saphyr::to_string(answer).context("cannot write YAML")?);
-            }
-            Some(Form::Name) => self.text(&names(answer).join("\n")),
-            Some(Form::Markdown | Form::Html) => {
-                anyhow::bail!("only a preview can be a document: leave out -o, or use json or yaml")
-            }
-            Some(Form::Wide) | None => return Ok(false),
+            None => Ok(false),
         }
-        Ok(true)
+    }
+
+    /// An answer in the machine form that was asked for; nothing when a person is to read it.
+    pub(crate) fn written<T: Serialize>(
+        &self,
+        answer: &T,
+        names: impl FnOnce(&T) -> Vec<String>,
+    ) -> anyhow::Result<Option<String>> {
+        Ok(Some(match self.form {
+            Some(Form::Json) => {
+                serde_json::to_string_pretty(answer).context("cannot write JSON")?
+            }
+            Some(Form::Yaml) => serde_saphyr::to_string(answer).context("cannot write YAML")?,
+            Some(Form::Name) => names(answer).join("\n"),
+            Some(Form::Markdown | Form::Html) => {
+                let text = "only a preview can be a document: leave out -o, or use json or yaml";
+                return Err(Fault::usage(text).into());
+            }
+            Some(Form::Wide) | None => return Ok(None),
+        }))
     }
 
     /// The whole screen anew; on anything but a terminal nothing.
@@ -120,21 +135,24 @@ impl Printer {
 
     /// A remark that is not part of the answer.
     pub(crate) fn note(&self, text: &str) {
-        eprintln!("{text}");
+        say(text);
     }
 
-    /// An error with its causes, one a line.
+    /// An error with its causes, one a line, and what to do about it.
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        eprintln!("error: {error}");
+        say(&format!("error: {error}"));
         for cause in error.chain().skip(1) {
-            eprintln!("  because: {cause}");
+            say(&format!("  because: {cause}"));
+        }
+        if let Some(advice) = fault::advice(error) {
+            say(&format!("  what to do: {advice}"));
         }
     }
 
     /// Asks for a line that must be `expected`.
     pub(crate) fn confirm(&self, question: &str, expected: &str) -> anyhow::Result<bool> {
-        eprint!("{question}: ");
-        std::io::stderr().flush().context("cannot ask")?;
+        let mut err = std::io::stderr();
+        write!(err, "{question}: ").and_then(|()| err.flush()).context("cannot ask")?;
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).context("cannot read the answer")?;
         Ok(line.trim() == expected)
@@ -189,6 +207,11 @@ fn put(text: &str, end: &str) {
     match written.and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(NOBODY_READS),
-        Err(error) => eprintln!("error: cannot write the answer: {error}"),
+        Err(error) => say(&format!("error: cannot write the answer: {error}")),
     }
+}
+
+/// Writes a line to standard error. Where nobody reads that either, nobody misses it.
+fn say(text: &str) {
+    drop(writeln!(std::io::stderr(), "{text}"));
 }

@@ -24,6 +24,9 @@ pub enum CatalogCommand {
 
 /// `wavelift catalog validate`
 #[derive(Debug, Clone, ClapArgs)]
+#[command(
+    after_help = "Example (exit code 2 where something is wrong):\n  wavelift catalog validate ./catalog -o json"
+)]
 pub struct ValidateArgs {
     /// Directories or files of FBC; each is one catalog
     #[arg(required = true, value_name = "PATH")]
@@ -32,6 +35,9 @@ pub struct ValidateArgs {
 
 /// `wavelift catalog show`
 #[derive(Debug, Clone, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  wavelift catalog show ./catalog\n  wavelift catalog show ./catalog logging -o yaml"
+)]
 pub struct ShowArgs {
     /// Directory or file of a File-Based Catalog
     #[arg(value_name = "PATH")]
@@ -43,6 +49,9 @@ pub struct ShowArgs {
 
 /// `wavelift catalog graph`
 #[derive(Debug, Clone, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  wavelift catalog graph ./catalog logging --channel stable\n  wavelift catalog graph ./catalog logging --format svg > logging.svg"
+)]
 pub struct GraphArgs {
     /// Directory or file of a File-Based Catalog
     #[arg(value_name = "PATH")]
@@ -82,6 +91,9 @@ pub enum Olm {
 
 /// `wavelift resolve`
 #[derive(Debug, Clone, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  echo '{\"namespace\":[{\"package\":\"logging\",\"channel\":\"stable\",\"installed\":\"logging.v6.1.4\",\"version\":\"6.1.4\"}]}' |\n    wavelift resolve --olm v0 --catalog ./catalog\n  wavelift resolve --olm v1 --catalog ./catalog -f questions.jsonl"
+)]
 pub struct ResolveArgs {
     /// Which OLM answers
     #[arg(long, value_enum, value_name = "VERSION")]
@@ -96,6 +108,9 @@ pub struct ResolveArgs {
 
 /// `wavelift path`
 #[derive(Debug, Clone, ClapArgs)]
+#[command(
+    after_help = "Examples (exit code 3 where there is no path):\n  wavelift path logging --catalog ./catalog --from 6.0.9 --to 6.2.3\n  wavelift path logging --catalog ./catalog --from logging.v6.0.9 --to '>=6.1.0 <6.3.0' -o json"
+)]
 pub struct PathArgs {
     /// The package
     pub(crate) package: String,
@@ -118,6 +133,9 @@ pub struct PathArgs {
 
 /// `wavelift diff`
 #[derive(Debug, Clone, ClapArgs)]
+#[command(
+    after_help = "Example:\n  wavelift diff ./4.20 ./4.21 --installed logging@stable=logging.v6.1.4 --exit-code"
+)]
 pub struct DiffArgs {
     /// The catalog as it is: directory or file
     #[arg(value_name = "OLD")]
@@ -138,6 +156,9 @@ pub struct DiffArgs {
 
 /// `wavelift diff-crd`
 #[derive(Debug, Clone, ClapArgs)]
+#[command(
+    after_help = "Example:\n  wavelift diff-crd ./6.1.4/manifests/lokistacks.yaml ./6.2.3/manifests/lokistacks.yaml -o json"
+)]
 pub struct DiffCrdArgs {
     /// The CustomResourceDefinition as it is, YAML or JSON
     #[arg(value_name = "OLD")]

@@ -4,13 +4,13 @@ mod validate;
 
 use std::path::Path;
 
-use anyhow::bail;
 use serde::Serialize;
 use wavelift_catalog::Catalog;
 
 use crate::{
     args::offline::{CatalogCommand, Drawing, GraphArgs, ShowArgs},
     exit::Exit,
+    fault::Fault,
     offline,
     picture::{self, Model, Scope},
     printer::Printer,
@@ -47,9 +47,9 @@ pub(super) fn catalog(command: &CatalogCommand, printer: &Printer) -> anyhow::Re
 }
 
 fn show(what: &ShowArgs, printer: &Printer) -> anyhow::Result<Exit> {
-    let catalog = offline::catalog(&what.path)?;
+    let catalog = offline::catalog(&what.path, printer)?;
     if let Some(package) = &what.package {
-        let model = Model::of(&catalog, Scope { package, channel: None })?;
+        let model = model(&catalog, Scope { package, channel: None })?;
         let whole = &catalog.graph().packages[package];
         let names = |_: &_| whole.bundles.keys().cloned().collect();
         if !printer.machine(whole, names)? {
@@ -57,7 +57,7 @@ fn show(what: &ShowArgs, printer: &Printer) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Success);
     }
-    let listing = listing(&catalog);
+    let listing = listing_of(&catalog);
     let names = |listing: &Listing| listing.packages.iter().map(|one| one.name.clone()).collect();
     if !printer.machine(&listing, names)? {
         printer.text(&render::listing(&listing, printer));
@@ -65,7 +65,8 @@ fn show(what: &ShowArgs, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn listing(catalog: &Catalog) -> Listing {
+/// What a catalog holds.
+pub(crate) fn listing_of(catalog: &Catalog) -> Listing {
     let row = |(name, package): (&String, &wavelift_catalog::graph::Package)| PackageRow {
         name: name.clone(),
         default_channel: package.default_channel.clone(),
@@ -84,12 +85,16 @@ fn listing(catalog: &Catalog) -> Listing {
 }
 
 fn graph(what: &GraphArgs, printer: &Printer) -> anyhow::Result<Exit> {
-    let catalog = offline::catalog(&what.path)?;
+    let catalog = offline::catalog(&what.path, printer)?;
     let package = match &what.package {
         Some(package) => package,
         None => only_package(&catalog, &what.path)?,
     };
-    let model = Model::of(&catalog, Scope { package, channel: what.channel.as_deref() })?;
+    let model = model(&catalog, Scope { package, channel: what.channel.as_deref() })?;
+    let names = |model: &Model| model.nodes.iter().map(|node| node.name.clone()).collect();
+    if printer.machine(&model, names)? {
+        return Ok(Exit::Success);
+    }
     let drawn = match what.format {
         Drawing::Tree => picture::tree(&model),
         Drawing::Dot => picture::dot(&model),
@@ -100,14 +105,17 @@ fn graph(what: &GraphArgs, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// The picture; that there is none is a mistake of whoever asked for it.
+fn model(catalog: &Catalog, scope: Scope<'_>) -> anyhow::Result<Model> {
+    Model::of(catalog, scope).map_err(|error| Fault::usage(error.to_string()).into())
+}
+
 fn only_package<'a>(catalog: &'a Catalog, path: &Path) -> anyhow::Result<&'a String> {
     let mut names = catalog.graph().packages.keys();
-    match (names.next(), names.next()) {
-        (Some(only), None) => Ok(only),
-        (Some(_), Some(_)) | (None, _) => bail!(
-            "{} has {} packages, name one; `catalog show {0}` lists them",
-            path.display(),
-            catalog.graph().packages.len(),
-        ),
+    if let (Some(only), None) = (names.next(), names.next()) {
+        return Ok(only);
     }
+    let count = catalog.graph().packages.len();
+    let fault = Fault::usage(format!("{} has {count} packages: name one", path.display()));
+    Err(fault.advice(format!("`wavelift catalog show {}` lists them", path.display())).into())
 }

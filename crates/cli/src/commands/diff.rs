@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde_json::Value;
 use wavelift_catalog::{
     compare::{Operator, Verdict, compare},
@@ -12,7 +12,11 @@ use wavelift_catalog::{
 use crate::{
     args::offline::{DiffArgs, DiffCrdArgs},
     exit::Exit,
-    offline,
+    fault::Fault,
+    offline::{
+        self,
+        lines::{Line, Lines},
+    },
     printer::Printer,
     render,
 };
@@ -21,7 +25,8 @@ use crate::{
 pub(super) fn definitions(what: &DiffCrdArgs, printer: &Printer) -> anyhow::Result<Exit> {
     let (old, new) = (definition(&what.old, Side::Old)?, definition(&what.new, Side::New)?);
     let diff = crd::diff(&old, &new).with_context(|| {
-        format!("cannot compare {} with {}", what.old.display(), what.new.display())
+        let (old, new) = (what.old.display(), what.new.display());
+        Fault::usage(format!("cannot compare {old} with {new}"))
     })?;
     let names = |diff: &CrdDiff| diff.by_rule.keys().cloned().collect();
     if !printer.machine(&diff, names)? {
@@ -31,14 +36,15 @@ pub(super) fn definitions(what: &DiffCrdArgs, printer: &Printer) -> anyhow::Resu
 }
 
 fn definition(path: &Path, side: Side) -> anyhow::Result<Value> {
-    let text = offline::text(path)?;
-    crd::parse(text.as_bytes(), side).with_context(|| format!("cannot read {}", path.display()))
+    let bytes = offline::bytes(path)?;
+    crd::parse(&bytes, side)
+        .with_context(|| Fault::usage(format!("cannot read {}", path.display())))
 }
 
 /// `wavelift diff`
 pub(super) fn catalogs(what: &DiffArgs, printer: &Printer) -> anyhow::Result<Exit> {
     let operators = installed(what)?;
-    let (old, new) = (offline::catalog(&what.old)?, offline::catalog(&what.new)?);
+    let (old, new) = (offline::catalog(&what.old, printer)?, offline::catalog(&what.new, printer)?);
     let comparison = compare(&old, &new, &operators);
     let names = |comparison: &wavelift_catalog::compare::Comparison| {
         comparison.packages.keys().cloned().collect()
@@ -60,16 +66,14 @@ fn installed(what: &DiffArgs) -> anyhow::Result<Vec<Operator>> {
         operators.push(operator(text)?);
     }
     if let Some(path) = &what.filename {
-        let text = offline::text(path)?;
-        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let read = serde_json::from_str(line);
-            operators.push(read.with_context(|| {
-                format!(
-                    "{} line {}: an operator is {{\"package\", \"channel\", \"installed\"}}",
-                    path.display(),
-                    at + 1
-                )
-            })?);
+        let mut lines = Lines::open(path)?;
+        while let Some(Line { number, text }) = lines.next()? {
+            let wrong = || {
+                let form = r#"an operator is {"package", "channel", "installed", "version"}"#;
+                Fault::usage(format!("{} line {number}: {form}", path.display()))
+            };
+            let text = text.map_err(anyhow::Error::msg).with_context(wrong)?;
+            operators.push(serde_json::from_str(&text).with_context(wrong)?);
         }
     }
     Ok(operators)
@@ -78,10 +82,11 @@ fn installed(what: &DiffArgs) -> anyhow::Result<Vec<Operator>> {
 /// Reads `PACKAGE=CSV` or `PACKAGE@CHANNEL=CSV`.
 fn operator(text: &str) -> anyhow::Result<Operator> {
     let form = "is not PACKAGE=CSV or PACKAGE@CHANNEL=CSV";
-    let Some((what, installed)) = text.split_once('=') else { bail!("`{text}` {form}") };
+    let wrong = || Fault::usage(format!("`{text}` {form}"));
+    let (what, installed) = text.split_once('=').ok_or_else(wrong)?;
     let (package, channel) = what.split_once('@').unwrap_or((what, ""));
     if package.is_empty() || installed.is_empty() {
-        bail!("`{text}` {form}");
+        return Err(wrong().into());
     }
     Ok(Operator {
         package: package.to_owned(),

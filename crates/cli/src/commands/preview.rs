@@ -17,9 +17,10 @@ use super::{
     generation, poll,
 };
 use crate::{
-    args::{DryRun, Form, PreviewArgs},
+    args::{DryRun, Form, preview::PreviewArgs},
     exit::Exit,
     live::Document,
+    printer::Printer,
     render,
 };
 
@@ -78,7 +79,7 @@ pub(super) async fn preview(context: &Context<'_>, what: &PreviewArgs) -> anyhow
             text
         }
     };
-    deliver(context, what, &text)
+    deliver(context.printer, what.out.as_deref(), &text)
 }
 
 /// The FleetUpgrade to look at; `None` after a dry run.
@@ -162,7 +163,7 @@ fn without_hub(
             text
         }
     };
-    deliver(context, what, &text)
+    deliver(context.printer, what.out.as_deref(), &text)
 }
 
 fn written(form: Form, answer: &impl Serialize) -> anyhow::Result<String> {
@@ -186,16 +187,15 @@ fn next(context: &Context<'_>, upgrade: &UpgradeView) -> String {
 }
 
 /// Into the file that was asked for, or to the reader.
-fn deliver(context: &Context<'_>, what: &PreviewArgs, text: &str) -> anyhow::Result<Exit> {
-    match &what.out {
-        Some(file) => write(file, text).map(|()| {
-            context.printer.note(&format!("Written to {}", file.display()));
-        })?,
-        None => context.printer.text(text),
+pub(super) fn deliver(printer: &Printer, out: Option<&Path>, text: &str) -> anyhow::Result<Exit> {
+    match out {
+        Some(file) => {
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            std::fs::write(file, format!("{text}{end}"))
+                .with_context(|| format!("cannot write {}", file.display()))?;
+            printer.note(&format!("Written to {}", file.display()));
+        }
+        None => printer.text(text),
     }
     Ok(Exit::Success)
-}
-
-fn write(file: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde::Serialize;
 use wavelift_catalog::{
     Limits,
@@ -13,9 +13,13 @@ use wavelift_catalog::{
 };
 
 use crate::{
-    args::offline::{Olm, ResolveArgs},
+    args::{
+        Form,
+        offline::{Olm, ResolveArgs},
+    },
     exit::Exit,
-    offline,
+    fault::Fault,
+    offline::{self, lines::Lines},
     printer::Printer,
 };
 
@@ -23,47 +27,56 @@ use crate::{
 #[derive(Debug, Serialize)]
 struct Wrong {
     error: String,
+    /// Which line of the file, counted from 1.
+    line: usize,
 }
 
 /// Runs it. What OLM refuses is an answer; a line that is no question is one too, and the exit code
 /// tells.
 pub(super) fn resolve(what: &ResolveArgs, printer: &Printer) -> anyhow::Result<Exit> {
-    let answer = answerer(what)?;
-    let text = offline::text(&what.filename)?;
+    match printer.form() {
+        None | Some(Form::Json) => {}
+        Some(Form::Yaml | Form::Wide | Form::Name | Form::Markdown | Form::Html) => {
+            return Err(Fault::usage("answers are lines of JSON: leave out -o").into());
+        }
+    }
+    let answer = answerer(what, printer)?;
+    let mut lines = Lines::open(&what.filename)?;
     let mut exit = Exit::Success;
-    let mut lines = String::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        match answer(line) {
-            Ok(answered) => lines.push_str(&answered),
+    while let Some(line) = lines.next()? {
+        let answered = match line.text {
+            Ok(text) => answer(&text).map_err(|error| format!("{error:#}")),
+            Err(why) => Err(why),
+        };
+        match answered {
+            Ok(answered) => printer.text(&answered),
             Err(error) => {
                 exit = Exit::Usage;
-                let wrong = Wrong { error: format!("{error:#}") };
-                lines.push_str(&json(&wrong)?);
+                printer.text(&json(&Wrong { error, line: line.number })?);
             }
         }
-        lines.push('\n');
     }
-    printer.text(&lines);
     Ok(exit)
 }
 
 type Answerer = Box<dyn Fn(&str) -> anyhow::Result<String>>;
 
-fn answerer(what: &ResolveArgs) -> anyhow::Result<Answerer> {
+fn answerer(what: &ResolveArgs, printer: &Printer) -> anyhow::Result<Answerer> {
     match what.olm {
         Olm::V0 => {
             let catalog = match what.catalogs.as_slice() {
                 [] => None,
-                paths => Some(offline::catalogs(paths)?),
+                paths => Some(offline::catalogs(paths, printer)?),
             };
             let resolver = Resolver::new(catalog, Limits::default());
             Ok(Box::new(move |line| json(&resolver.answer(line)?)))
         }
         Olm::V1 => {
             if what.catalogs.is_empty() {
-                bail!("give at least one --catalog: OLM v1's questions bring none along");
+                let text = "give at least one --catalog: OLM v1's questions bring none along";
+                return Err(Fault::usage(text).into());
             }
-            let content = Content::from_fbc(&offline::documents(&what.catalogs)?);
+            let content = Content::from_fbc(&offline::documents(&what.catalogs, printer)?);
             let catalogs = [ClusterCatalog {
                 name: "catalog".to_owned(),
                 priority: 0,
@@ -72,6 +85,9 @@ fn answerer(what: &ResolveArgs) -> anyhow::Result<Answerer> {
             Ok(Box::new(move |text| {
                 line::check_size(text, &Limits::default())?;
                 let query: Query = serde_json::from_str(text).context("line is no question")?;
+                if query.package.is_empty() {
+                    return Err(Fault::usage("line names no `package`").into());
+                }
                 json(&olm_v1::answer(&catalogs, &query))
             }))
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use wavelift_catalog::{
     Catalog,
     graph::{Bundle, Channel, Entry},
@@ -36,8 +37,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) channel: Option<&'a str>,
 }
 
-/// A picture, before it has a form.
-#[derive(Debug)]
+/// A picture, before it has a form; as JSON, that is its form.
+#[derive(Debug, Serialize)]
 pub(crate) struct Model {
     pub(crate) package: String,
     /// The default one first, then by name.
@@ -47,29 +48,36 @@ pub(crate) struct Model {
 }
 
 /// One channel.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Lane {
     pub(crate) name: String,
     pub(crate) is_default: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecation: Option<String>,
     /// What OLM would install today, newest first, or why it refuses the channel.
+    #[serde(flatten, serialize_with = "chain_or_refusal")]
     pub(crate) chain: Result<Vec<String>, String>,
     pub(crate) edges: Vec<Edge>,
     /// Everything the channel names, with what it says of it.
+    #[serde(skip)]
     pub(crate) entries: BTreeMap<String, Entry>,
 }
 
 /// One bundle, or a name that an edge speaks of.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Node {
     pub(crate) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<Version>,
     pub(crate) presence: Presence,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecation: Option<String>,
 }
 
 /// Whether a name stands for something that can be installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) enum Presence {
     /// The catalog has the bundle.
     Here,
@@ -78,7 +86,7 @@ pub(crate) enum Presence {
 }
 
 /// A way from one bundle to another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Edge {
     pub(crate) from: String,
     pub(crate) to: String,
@@ -86,7 +94,8 @@ pub(crate) struct Edge {
 }
 
 /// What makes the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum By {
     /// `replaces`
     Replaces,
@@ -146,6 +155,19 @@ impl Model {
     pub(crate) fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| node.name == name)
     }
+}
+
+/// `"chain": [...]`, or `"refusedByV0": "why"`.
+fn chain_or_refusal<S: Serializer>(
+    chain: &Result<Vec<String>, String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    match chain {
+        Ok(chain) => map.serialize_entry("chain", chain)?,
+        Err(why) => map.serialize_entry("refusedByV0", why)?,
+    }
+    map.end()
 }
 
 /// The edges of one channel; `None` when there are more than `most`.

@@ -25,14 +25,16 @@ pub(crate) fn definitions(diff: &CrdDiff, printer: &Printer) -> String {
         V1::Crashes => (Tone::Bad, "its check crashes on a version without a schema".to_owned()),
     };
     text.push_str(&format!("OLM v1: {}\n", paint.tone(tone, &v1)));
-    for (what, said) in versions(diff) {
+    let versions = versions(diff);
+    let other = if versions.is_empty() { "" } else { " else" };
+    for (what, said) in versions {
         text.push_str(&format!("{what}: {said}\n"));
     }
     for unknown in &diff.unknown {
         text.push_str(&format!("Not known: {unknown}\n"));
     }
     if diff.changes.is_empty() {
-        text.push_str("\nNothing else changes.\n");
+        text.push_str(&format!("\nNothing{other} changes.\n"));
         return text;
     }
     let mut table = Table::new(&["CLASS", "VERSION", "PROPERTY", "RULE", "CHANGE"]);

@@ -1,5 +1,8 @@
 //! Screens, as people see them.
 
+mod files;
+mod groups;
+
 use jiff::Timestamp;
 use serde_json::json;
 use wavelift_api::live::{ClusterView, UpgradeView};

@@ -16,6 +16,8 @@ mod kubectl;
 #[cfg(test)]
 mod leader;
 #[cfg(test)]
+mod offline;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod servers;

@@ -112,6 +112,24 @@ async fn a_catalog_is_read_whole_and_then_only_when_it_changed() {
     }
 }
 
+/// `recorded/all.jsonl` is what catalogd 1.2.0 of operator-controller answered, asked with curl, when
+/// the files in `recorded/authored` were in the image of a ClusterCatalog.
+#[tokio::test]
+async fn what_a_real_catalogd_sent_is_the_catalog_of_its_files() {
+    let limits = Limits::default();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/catalogd/recorded");
+    let files = Fbc::read(&folder.join("authored"), &limits).unwrap();
+    let expected = Catalog::from_fbc(files, &limits).unwrap();
+    let sent = std::fs::read_to_string(folder.join("all.jsonl")).unwrap();
+    for fake in [plain(&sent), packed(gzip(&sent))] {
+        let (fbc, _) = content(catalogd(fake, limits).await.read(None).await.unwrap());
+        let catalog = Catalog::from_fbc(fbc, &limits).unwrap();
+        assert_eq!(catalog.digest(), expected.digest());
+        assert_eq!(catalog.contents_digest(), expected.contents_digest());
+        assert!(catalog.bundle("lantern", "lantern.v1.1.0").is_some());
+    }
+}
+
 #[tokio::test]
 async fn a_long_catalog_is_read_in_parts() {
     let bundle = |number: usize| {

@@ -28,7 +28,7 @@ pub(crate) use self::{
     summary::{counts, status},
 };
 pub use self::{
-    group::{Group, HasBundle, Planned, Seen, Version, Way, groups},
+    group::{Graphs, Group, Planned, Seen, Unread, Version, Way, groups},
     made::{Bundle, Content, Made, Question},
     report::{Form, report},
 };

@@ -154,7 +154,7 @@ fn fleet_preview(clusters: usize, catalogs: usize) {
         let digest = catalog.digest().to_string();
         let documents = Ok((group.id.clone(), Arc::clone(&documents)));
         preview::Question::new(
-            package,
+            way,
             bundles.collect(),
             documents,
             Some((digest, Arc::clone(&catalog))),
@@ -166,7 +166,7 @@ fn fleet_preview(clusters: usize, catalogs: usize) {
             plan: &plan,
             inventory: Some(&inventories[index % catalogs]),
         });
-        let groups = preview::groups(planned, &|_, _, _| true);
+        let groups = preview::groups(planned, &preview::Unread);
         assert_eq!(groups.len(), catalogs);
         let shown = groups.into_iter().map(|group| {
             let made = group.ways.iter().map(|way| Arc::new(question(&group, way).answer()));

@@ -24,9 +24,9 @@ use crate::{
     cluster::{Catalogs, Clusters},
     link::HubCommand,
     preview::{
-        Blocker, Bundle, Content, Fetched, Found, GROUPS_MAX, Group, GroupPreview, Holders, Image,
-        ImageFailure, Images, Made, Named, Piece, PieceKey, Pieces, Planned, Preview, Question,
-        Seen, Shape, Version, Way, groups,
+        Blocker, Bundle, Content, Fetched, Found, GROUPS_MAX, Graphs, Group, GroupPreview, Holders,
+        Image, ImageFailure, Images, Made, Named, Piece, PieceKey, Pieces, Planned, Preview,
+        Question, Seen, Shape, Version, Way, groups,
     },
 };
 
@@ -52,6 +52,19 @@ type Connected = BTreeMap<String, Vec<ClusterName>>;
 
 /// Something is on its way.
 struct Awaited;
+
+impl Graphs for Catalogs {
+    fn has_bundle(&self, digest: &str, package: &PackageName, csv: &CsvName) -> bool {
+        let catalog = self.get(digest);
+        catalog.is_some_and(|catalog| catalog.bundle(package.as_str(), csv.as_str()).is_some())
+    }
+
+    fn deprecated(&self, digest: &str, package: &PackageName, channel: &str) -> Option<String> {
+        let package = self.get(digest)?.graph().packages.get(package.as_str())?;
+        let name = if channel.is_empty() { package.default_channel.as_deref()? } else { channel };
+        package.channels.get(name)?.deprecation.is_some().then(|| name.to_owned())
+    }
+}
 
 impl<C: Commands> Driver<C> {
     /// The preview as it is known now; what is missing is asked for.
@@ -86,11 +99,7 @@ impl<C: Commands> Driver<C> {
             let inventory = known.and_then(|known| known.inventory.as_ref());
             Some(Planned { cluster, plan, inventory: inventory.map(|held| &*held.inventory) })
         });
-        let has_bundle = |digest: &str, package: &PackageName, csv: &CsvName| {
-            let catalog = self.catalogs.get(digest);
-            catalog.is_some_and(|catalog| catalog.bundle(package.as_str(), csv.as_str()).is_some())
-        };
-        groups(planned, &has_bundle)
+        groups(planned, &self.catalogs)
     }
 
     /// What each way of a group changes, once all of it is known.
@@ -223,7 +232,7 @@ impl<C: Commands> Search<'_, C> {
         if is_awaited {
             return Err(Awaited);
         }
-        Ok(Question::new(way.package.as_str(), bundles, documents, catalog))
+        Ok(Question::new(way, bundles, documents, catalog))
     }
 
     /// The table of a catalog's pieces, or why there is none.

@@ -12,7 +12,7 @@ use wavelift_core::{
     plan::{Move, Plan, Step},
 };
 use wavelift_hub::preview::{
-    Blocker, Bundle, Group, GroupPreview, Planned, Preview, Question, groups,
+    Blocker, Bundle, Group, GroupPreview, Planned, Preview, Question, Unread, groups,
 };
 
 const PACKAGE: &str = "beacon-logging";
@@ -28,7 +28,7 @@ pub(crate) fn changes(clusters: &[ClusterView]) -> Preview {
         let kind = if index % 8 == 7 { 2 } else { usize::from(index % 4 == 3) };
         Planned { cluster, plan: &plans[usize::from(kind == 1)], inventory: Some(&catalogs[kind]) }
     });
-    let grouped = groups(planned, &|_, _, _| false);
+    let grouped = groups(planned, &Unread);
     let mut made = BTreeMap::new();
     let shown: Vec<Arc<GroupPreview>> =
         grouped.into_iter().map(|group| Arc::new(compared(group, &mut made))).collect();
@@ -62,7 +62,7 @@ fn compared(
             Bundle { name, version: version.text.clone(), manifests, moving: None, skipped: vec![] }
         });
         let documents = Ok((String::new(), Arc::default()));
-        let question = Question::new(PACKAGE, bundles.collect(), documents, None);
+        let question = Question::new(way, bundles.collect(), documents, None);
         let answer = || Arc::new(question.answer());
         Arc::clone(made.entry(question.key().to_owned()).or_insert_with(answer))
     });

@@ -24,8 +24,29 @@ pub struct Planned<'a> {
     pub inventory: Option<&'a Inventory>,
 }
 
-/// Whether a catalog, named by its digest, has a bundle.
-pub type HasBundle<'a> = &'a dyn Fn(&str, &PackageName, &CsvName) -> bool;
+/// What is asked about catalogs, each named by the digest of its graph.
+pub trait Graphs {
+    /// Whether the catalog has a bundle.
+    fn has_bundle(&self, digest: &str, package: &PackageName, csv: &CsvName) -> bool;
+
+    /// The name of the channel that a Subscription with `channel` follows, if the catalog's author
+    /// calls it deprecated. Without a name it is the package's default channel.
+    fn deprecated(&self, digest: &str, package: &PackageName, channel: &str) -> Option<String>;
+}
+
+/// Nothing is known of any catalog.
+#[derive(Debug, Clone, Copy)]
+pub struct Unread;
+
+impl Graphs for Unread {
+    fn has_bundle(&self, _: &str, _: &PackageName, _: &CsvName) -> bool {
+        false
+    }
+
+    fn deprecated(&self, _: &str, _: &PackageName, _: &str) -> Option<String> {
+        None
+    }
+}
 
 /// What a group's clusters have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +72,8 @@ pub struct Way {
     pub to: Vec<Version>,
     /// The catalog that its bundles come from, as far as that is known.
     pub catalog: Option<Seen>,
+    /// The Subscription's channel, if the catalog's author calls it deprecated.
+    pub deprecated_channel: Option<String>,
 }
 
 /// A version of an operator.
@@ -76,14 +99,14 @@ pub struct Seen {
 /// Puts clusters together, most clusters first.
 pub fn groups<'a>(
     planned: impl IntoIterator<Item = Planned<'a>>,
-    has_bundle: HasBundle<'_>,
+    graphs: &dyn Graphs,
 ) -> Vec<Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for one in planned {
-        let key = key(one, has_bundle);
+        let key = key(one, graphs);
         let group = groups.entry(key).or_insert_with_key(|key| Group {
             id: hex::encode(Sha256::digest(key)).chars().take(16).collect(),
-            ways: ways(one, has_bundle),
+            ways: ways(one, graphs),
             clusters: vec![],
         });
         group.clusters.push(one.cluster.clone());
@@ -99,27 +122,31 @@ pub fn groups<'a>(
     groups
 }
 
-fn key(one: Planned<'_>, has_bundle: HasBundle<'_>) -> String {
+fn key(one: Planned<'_>, graphs: &dyn Graphs) -> String {
     let mut key = one.plan.digest();
     let mut seen = BTreeSet::new();
     for step in &one.plan.steps {
         let namespace = one.namespace(&step.namespace);
         for item in &step.moves {
-            let source = one.source(namespace, item, has_bundle);
+            let source = one.source(namespace, item, graphs);
             let digests = source.map(|source| (&source.digest, &source.contents));
-            if seen.insert((item.package.as_str(), digests)) {
-                key.push_str(&format!("\n{} {digests:?}", item.package));
+            let channel = deprecated_channel(namespace, source, item, graphs);
+            let line = format!("\n{} {digests:?} {channel:?}", item.package);
+            if !seen.contains(&line) {
+                key.push_str(&line);
+                seen.insert(line);
             }
         }
     }
     key
 }
 
-fn ways(one: Planned<'_>, has_bundle: HasBundle<'_>) -> Vec<Way> {
+fn ways(one: Planned<'_>, graphs: &dyn Graphs) -> Vec<Way> {
     let mut ways: BTreeMap<(&Namespace, &PackageName), Way> = BTreeMap::new();
     for step in &one.plan.steps {
         let namespace = one.namespace(&step.namespace);
         for item in &step.moves {
+            let source = one.source(namespace, item, graphs);
             let way = ways.entry((&step.namespace, &item.package)).or_insert_with(|| Way {
                 namespace: step.namespace.clone(),
                 package: item.package.clone(),
@@ -128,12 +155,27 @@ fn ways(one: Planned<'_>, has_bundle: HasBundle<'_>) -> Vec<Way> {
                     text: item.from_version.clone().unwrap_or_else(|| csv.to_string()),
                 }),
                 to: vec![],
-                catalog: one.source(namespace, item, has_bundle).and_then(Seen::of),
+                catalog: source.and_then(Seen::of),
+                deprecated_channel: deprecated_channel(namespace, source, item, graphs),
             });
             way.to.push(Version { csv: item.to.clone(), text: item.to_version.clone() });
         }
     }
     ways.into_values().collect()
+}
+
+/// The channel of the package's Subscription, if it is deprecated. Clusters that follow different
+/// channels the same way see the same, but for this.
+fn deprecated_channel(
+    namespace: Option<&NamespaceInventory>,
+    source: Option<&CatalogSource>,
+    item: &Move,
+    graphs: &dyn Graphs,
+) -> Option<String> {
+    let digest = source?.digest.as_ref()?;
+    let subscription =
+        namespace?.subscriptions.iter().find(|s| s.package == item.package.as_str())?;
+    graphs.deprecated(digest, &item.package, &subscription.channel)
 }
 
 impl<'a> Planned<'a> {
@@ -147,7 +189,7 @@ impl<'a> Planned<'a> {
         &self,
         namespace: Option<&NamespaceInventory>,
         item: &Move,
-        has_bundle: HasBundle<'_>,
+        graphs: &dyn Graphs,
     ) -> Option<&'a CatalogSource> {
         let catalogs = &self.inventory?.catalogs;
         let subscription =
@@ -161,7 +203,7 @@ impl<'a> Planned<'a> {
         let mut holders: Vec<&CatalogSource> = catalogs
             .iter()
             .filter(|source| {
-                let has = |digest: &String| has_bundle(digest, &item.package, &item.to);
+                let has = |digest: &String| graphs.has_bundle(digest, &item.package, &item.to);
                 source.digest.as_ref().is_some_and(has)
             })
             .collect();
@@ -198,5 +240,80 @@ impl Way {
     /// All versions, the installed one first.
     pub fn versions(&self) -> impl Iterator<Item = &Version> {
         self.from.iter().chain(&self.to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wavelift_core::{inventory::Subscription, plan::Step};
+
+    use super::*;
+
+    /// Calls one channel deprecated.
+    struct Calls(&'static str);
+
+    impl Graphs for Calls {
+        fn has_bundle(&self, _: &str, _: &PackageName, _: &CsvName) -> bool {
+            true
+        }
+
+        fn deprecated(&self, _: &str, _: &PackageName, channel: &str) -> Option<String> {
+            (channel == self.0).then(|| channel.to_owned())
+        }
+    }
+
+    fn follows(channel: &str) -> Inventory {
+        Inventory {
+            namespaces: vec![NamespaceInventory {
+                namespace: "trees".try_into().unwrap(),
+                operator_groups: 1,
+                global_catalogs_excluded: false,
+                subscriptions: vec![Subscription {
+                    name: "oak".to_owned(),
+                    package: "oak".to_owned(),
+                    channel: channel.to_owned(),
+                    source: "own".to_owned(),
+                    source_namespace: "market".to_owned(),
+                    ..Subscription::default()
+                }],
+                csvs: vec![],
+            }],
+            catalogs: vec![CatalogSource {
+                namespace: "market".to_owned(),
+                name: "own".to_owned(),
+                digest: Some("sha256:0".to_owned()),
+                ..CatalogSource::default()
+            }],
+            ..Inventory::default()
+        }
+    }
+
+    #[test]
+    fn channels_part_clusters_only_where_one_is_deprecated() {
+        let item = Move {
+            package: "oak".try_into().unwrap(),
+            from: Some("oak.v1.0.0".try_into().unwrap()),
+            to: "oak.v1.1.0".try_into().unwrap(),
+            from_version: Some("1.0.0".to_owned()),
+            to_version: "1.1.0".to_owned(),
+        };
+        let step = Step { namespace: "trees".try_into().unwrap(), moves: vec![item] };
+        let plan = Plan { steps: vec![step] };
+        let names = ["a", "b", "c"].map(|name| ClusterName::try_from(name).unwrap());
+        let inventories = ["stable", "fast", "old"].map(follows);
+        let planned = || {
+            let both = names.iter().zip(&inventories);
+            both.map(|(cluster, inventory)| Planned {
+                cluster,
+                plan: &plan,
+                inventory: Some(inventory),
+            })
+        };
+        let found = groups(planned(), &Calls("old"));
+        let clusters: Vec<usize> = found.iter().map(|group| group.clusters.len()).collect();
+        assert_eq!(clusters, [2, 1]);
+        assert_eq!(found[0].ways[0].deprecated_channel, None);
+        assert_eq!(found[1].ways[0].deprecated_channel.as_deref(), Some("old"));
+        assert_eq!(groups(planned(), &Unread).len(), 1);
     }
 }

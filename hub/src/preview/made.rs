@@ -10,13 +10,14 @@ use wavelift_catalog::{
 };
 use wavelift_core::version::Version;
 
-use super::{change, change::Change};
+use super::{Way, change, change::Change};
 
 /// A way to be compared, with everything that is needed for it.
 #[derive(Debug, Clone)]
 pub struct Question {
     key: String,
     package: String,
+    deprecated_channel: Option<String>,
     bundles: Vec<Bundle>,
     documents: Result<Arc<[Value]>, String>,
     catalog: Option<Arc<Catalog>>,
@@ -57,9 +58,9 @@ pub struct Made {
 // === impl Question ===
 
 impl Question {
-    /// A way of `package`. `documents` come with their digest.
+    /// A way, with what was found for it. `documents` come with their digest.
     pub fn new(
-        package: &str,
+        way: &Way,
         bundles: Vec<Bundle>,
         documents: Result<(String, Arc<[Value]>), String>,
         catalog: Option<(String, Arc<Catalog>)>,
@@ -69,7 +70,8 @@ impl Question {
             hash.update((text.len() as u64).to_be_bytes());
             hash.update(text.as_bytes());
         };
-        field(package);
+        field(way.package.as_str());
+        field(way.deprecated_channel.as_deref().unwrap_or_default());
         for bundle in &bundles {
             for (depth, one) in
                 std::iter::once((0, bundle)).chain(bundle.skipped.iter().map(|one| (1, one)))
@@ -90,7 +92,8 @@ impl Question {
         field(catalog.as_ref().map_or("", |(digest, _)| digest));
         Self {
             key: hex::encode(hash.finalize()),
-            package: package.to_owned(),
+            package: way.package.to_string(),
+            deprecated_channel: way.deprecated_channel.clone(),
             bundles,
             documents: documents.map(|(_, documents)| documents),
             catalog: catalog.map(|(_, catalog)| catalog),
@@ -139,6 +142,11 @@ impl Question {
         };
         if let Some(why) = &package.deprecation {
             facts.deprecated.push((Deprecated::Package, why.clone()));
+        }
+        if let Some(name) = &self.deprecated_channel
+            && let Some(why) = package.channels.get(name).and_then(|c| c.deprecation.as_ref())
+        {
+            facts.deprecated.push((Deprecated::Channel(name.clone()), why.clone()));
         }
         if let Some(bundle) = package.bundles.get(name) {
             facts.image.clone_from(&bundle.image);

@@ -140,6 +140,20 @@ impl Rig {
         Ok(())
     }
 
+    /// Waits until a Subscription refers to an InstallPlan with just this CSV.
+    pub(crate) async fn until_offered(&self, subscription: &str, csv: &str) -> Result<()> {
+        let at = (self.namespace.as_str(), subscription);
+        let look = || async {
+            let found = self.objects.get(SUBSCRIPTION, at.0, at.1).await?.unwrap_or_default();
+            let Some(name) = found["status"]["installPlanRef"]["name"].as_str() else {
+                return Ok(None);
+            };
+            let plan = self.objects.get(INSTALL_PLAN, at.0, name).await?.unwrap_or_default();
+            Ok((names(&plan) == [csv]).then_some(()))
+        };
+        self.objects.until(&format!("an offer of {csv}"), look).await
+    }
+
     /// Serves another catalog from now on.
     pub(crate) async fn serve(&mut self, releases: &[Release<'_>]) -> Result<()> {
         self.registry.serve(&operators::catalog(releases)).await

@@ -164,15 +164,7 @@ async fn a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved() {
     let mut rig =
         Rig::start(cluster, "overtaken", &chain("clock", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("clock", "1.0.0")]).await.unwrap();
-    let look = || async {
-        let plans = rig.objects.list(INSTALL_PLAN, &rig.namespace).await?;
-        let is_waiting = plans.iter().any(|plan| {
-            plan["spec"]["approved"] == false
-                && plan["spec"]["clusterServiceVersionNames"] == json!(["clock.v1.1.0"])
-        });
-        Ok(is_waiting.then_some(()))
-    };
-    rig.objects.until("a plan to 1.1.0", look).await.unwrap();
+    rig.until_offered("clock", "clock.v1.1.0").await.unwrap();
     let mut newer = chain("clock", &["1.0.0", "1.1.0", "1.2.0"]);
     newer[2] = newer[2].clone().skip_range(">=1.0.0 <1.2.0");
     rig.serve(&newer).await.unwrap();
@@ -262,4 +254,66 @@ async fn a_csv_that_no_subscription_refers_to_is_named() {
     };
     rig.objects.until_object(SUBSCRIPTION, at, says).await.unwrap();
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_an_operatorgroup_nothing_moves_until_there_is_one() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let rig = Rig::start(cluster, "no-group", &chain("plough", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("plough", "1.0.0")]).await.unwrap();
+    rig.objects.delete(OPERATOR_GROUP, &rig.namespace, "group").await.unwrap();
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["plough"]).await.unwrap();
+    let held = rig.until(|status| !held_by(status).is_empty()).await.unwrap();
+    let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
+    assert!(checks.contains(&"operatorgroup-single".to_owned()), "{held}");
+    assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
+    rig.group("group").await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["plough.v1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_no_subscription_refers_to_any_more_is_deleted_and_never_run() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let neighbour = chain("anvil", &["1.0.0"]);
+    let first = [chain("hammer", &["1.0.0", "1.1.0"]), neighbour.clone()].concat();
+    let mut rig = Rig::start(cluster, "superseded", &first).await.unwrap();
+    rig.install(&[("anvil", "1.0.0"), ("hammer", "1.0.0")]).await.unwrap();
+    rig.until_offered("hammer", "hammer.v1.1.0").await.unwrap();
+    let mut newer = chain("hammer", &["1.0.0", "1.1.0", "1.2.0"]);
+    newer[2] = newer[2].clone().skip_range(">=1.0.0 <1.2.0");
+    // The neighbour waits for nothing, so that OLM resolves the namespace again by itself.
+    rig.serve(&[newer, neighbour].concat()).await.unwrap();
+    rig.until_offered("hammer", "hammer.v1.2.0").await.unwrap();
+    let plans = rig.objects.list(INSTALL_PLAN, &rig.namespace).await.unwrap();
+    let old = json!(["hammer.v1.1.0"]);
+    let is_old = |plan: &serde_json::Value| plan["spec"]["clusterServiceVersionNames"] == old;
+    assert!(plans.iter().any(is_old), "the old plan is still there");
+    let _agent = rig.agent().await.unwrap();
+    rig.order(&["hammer"]).await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["hammer.v1.2.0"]);
+    let plans = rig.objects.list(INSTALL_PLAN, &rig.namespace).await.unwrap();
+    assert!(!plans.iter().any(is_old), "{plans:?}");
+    assert_eq!(rig.csvs().await.unwrap(), ["anvil.v1.0.0", "hammer.v1.2.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_dies_and_comes_back_approves_nothing_twice() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let releases = chain("bellows", &["1.0.0", "1.1.0", "1.2.0"]);
+    let rig = Rig::start(cluster, "comes-back", &releases).await.unwrap();
+    rig.install(&[("bellows", "1.0.0")]).await.unwrap();
+    rig.order(&["bellows"]).await.unwrap();
+    for wanted in [1, 2] {
+        let agent = rig.agent().await.unwrap();
+        let look = || async { Ok((rig.approved().await?.len() >= wanted).then_some(())) };
+        rig.objects.until("an approval", look).await.unwrap();
+        drop(agent);
+    }
+    let _agent = rig.agent().await.unwrap();
+    rig.until_state("Succeeded").await.unwrap();
+    assert_eq!(rig.approved().await.unwrap(), ["bellows.v1.1.0", "bellows.v1.2.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["bellows.v1.2.0"]);
 }

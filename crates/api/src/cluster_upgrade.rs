@@ -321,7 +321,7 @@ pub struct FailureStatus {
     /// Dead end or deadline.
     #[serde(rename = "type")]
     pub kind: FailureKind,
-    /// CamelCase; the runbook has a section of this name.
+    /// CamelCase; `docs/runbooks` has a page of this name.
     #[schemars(length(min = 1, max = 128))]
     pub reason: String,
     /// What happened, with OLM's own text.

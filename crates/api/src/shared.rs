@@ -153,7 +153,7 @@ pub struct InsightStatus {
     /// Stable from one status to the next.
     #[schemars(length(min = 1, max = 253))]
     pub id: String,
-    /// CamelCase kind; the runbook has a section of this name.
+    /// CamelCase kind; `docs/runbooks` has a page of this name.
     #[schemars(length(min = 1, max = 128))]
     pub reason: String,
     /// Since when.

@@ -39,7 +39,7 @@ pub enum Impact {
 pub struct Insight {
     /// Stable: the same problem keeps its id from one status to the next.
     pub id: String,
-    /// CamelCase kind, one per runbook section.
+    /// CamelCase kind; `docs/runbooks` has a page of this name.
     pub reason: String,
     /// Since when.
     pub since: Timestamp,

@@ -5,7 +5,7 @@ use wavelift_core::insight::{Impact, Insight, Level};
 
 use super::{
     decide::{Memory, Rules},
-    failure::{Failure, Reason},
+    failure::{Failure, Reason, UPGRADE_SLOW},
     view::{View, csv_set, offered},
 };
 use crate::objects::{self, Csv, InstallPlan, OlmCondition};
@@ -362,8 +362,8 @@ fn slow(view: &View<'_>, since: Timestamp) -> Insight {
         view.new_csvs().filter(|csv| csv.status.phase != "Succeeded").map(state).collect();
     let message = if open.is_empty() { view.wanted() } else { open.join("; ") };
     Insight {
-        id: format!("UpgradeSlow/{}", view.step.namespace),
-        reason: "UpgradeSlow".to_owned(),
+        id: format!("{UPGRADE_SLOW}/{}", view.step.namespace),
+        reason: UPGRADE_SLOW.to_owned(),
         since,
         level: Level::Warning,
         impact: Impact::UpdateSpeed,

@@ -15,7 +15,10 @@ pub struct Failure {
     pub message: String,
 }
 
-/// The reasons, each with a section in the runbook.
+/// The reason of an insight that is no failure: a step takes longer than such steps usually do.
+pub const UPGRADE_SLOW: &str = "UpgradeSlow";
+
+/// The reasons, each with a page in `docs/runbooks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// OLM gave the InstallPlan up.
@@ -95,7 +98,7 @@ impl Reason {
         Self::StepTimedOut,
     ];
 
-    /// As the API, the metrics and the runbook write it.
+    /// As the API, the metrics and the runbooks write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InstallPlanFailed => "InstallPlanFailed",

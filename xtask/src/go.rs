@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use sha2::{Digest as _, Sha256};
 
 use crate::shell::{self, is_on_path, root, say};
@@ -102,30 +102,36 @@ impl Module {
 /// Builds those that are not built yet. Without Go it says so and builds none.
 pub(crate) fn build(programs: &[Program]) -> Result<()> {
     for program in programs {
-        let target = program.module.cache()?.join(program.name);
-        if target.is_file() {
-            say(&format!("{}: {}", program.name, target.display()));
-        } else if is_on_path("go") {
-            program.build(&target)?;
-        } else {
-            say(&format!("{}: cannot be built without Go", program.name));
-        }
+        provide(program.module, program.name, |partial| program.build(partial))?;
     }
     Ok(())
 }
 
-/// Copies files of dependencies to where the programs are.
+/// Copies files of dependencies to where the programs are. Without Go it says so and copies none.
 pub(crate) fn copy(all: &[Files]) -> Result<()> {
     for files in all {
-        let target = files.module.cache()?.join(files.name);
-        if target.is_dir() {
-            say(&format!("{}: {}", files.name, target.display()));
-        } else if is_on_path("go") {
-            files.copy(&target)?;
-        } else {
-            say(&format!("{}: cannot be had without Go", files.name));
-        }
+        provide(files.module, files.name, |partial| files.copy(partial))?;
     }
+    Ok(())
+}
+
+/// Has `make` put something into the cache that is not there yet.
+fn provide(module: Module, name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let target = module.cache()?.join(name);
+    if !target.exists() {
+        if !is_on_path("go") {
+            say(&format!("{name}: cannot be had without Go"));
+            return Ok(());
+        }
+        // Made under another name and renamed: what is cut off leaves nothing that looks whole.
+        let partial = target.with_extension(format!("partial-{}", std::process::id()));
+        let start = Instant::now();
+        make(&partial)?;
+        fs::rename(&partial, &target)
+            .with_context(|| format!("failed to move {name} into the cache"))?;
+        say(&format!("{name}: made in {} s", start.elapsed().as_secs()));
+    }
+    say(&format!("{name}: {}", target.display()));
     Ok(())
 }
 
@@ -134,24 +140,15 @@ pub(crate) fn copy(all: &[Files]) -> Result<()> {
 impl Program {
     fn build(&self, target: &Path) -> Result<()> {
         say(&format!("{}: being built, which takes a few minutes", self.name));
-        let start = Instant::now();
-        // Built under another name and renamed: a build that is cut off leaves nothing that looks
-        // whole.
-        let partial = target.with_extension(format!("partial-{}", std::process::id()));
         shell::run(
             Command::new("go")
                 .args(["build", "-mod=readonly", "-tags", self.module.tags()])
                 .args(["-ldflags", self.module.ldflags(), "-o"])
-                .arg(&partial)
+                .arg(target)
                 .arg(self.package)
                 .current_dir(self.module.folder())
                 .env("CGO_ENABLED", "0"),
-        )?;
-        fs::rename(&partial, target)
-            .with_context(|| format!("failed to move {} into the cache", self.name))?;
-        let seconds = start.elapsed().as_secs();
-        say(&format!("{}: {} ({seconds} s)", self.name, target.display()));
-        Ok(())
+        )
     }
 }
 
@@ -164,11 +161,12 @@ impl Files {
             .current_dir(self.module.folder())
             .output()
             .with_context(|| format!("failed to ask for {}", self.dependency))?;
+        let told = String::from_utf8_lossy(&found.stderr);
+        ensure!(found.status.success(), "Go does not find {}: {}", self.dependency, told.trim());
         let folder = String::from_utf8(found.stdout).context("Go did not answer in UTF-8")?;
         let folder = Path::new(folder.trim()).join(self.folder);
-        let partial = target.with_extension(format!("partial-{}", std::process::id()));
-        fs::create_dir_all(&partial)
-            .with_context(|| format!("failed to make {}", partial.display()))?;
+        fs::create_dir_all(target)
+            .with_context(|| format!("failed to make {}", target.display()))?;
         let entries = fs::read_dir(&folder)
             .with_context(|| format!("failed to read {}", folder.display()))?;
         for entry in entries {
@@ -176,12 +174,9 @@ impl Files {
             if let (true, Some(name)) = (path.is_file(), path.file_name()) {
                 let content = fs::read(&path)?;
                 // Written, not copied: what Go keeps is read-only.
-                fs::write(partial.join(name), content)?;
+                fs::write(target.join(name), content)?;
             }
         }
-        fs::rename(&partial, target)
-            .with_context(|| format!("failed to move {} into the cache", self.name))?;
-        say(&format!("{}: {}", self.name, target.display()));
         Ok(())
     }
 }

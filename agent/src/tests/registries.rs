@@ -1,6 +1,6 @@
 //! Catalogs that come from the registries of the cluster's own CatalogSources.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -9,22 +9,9 @@ use wavelift_core::inventory::Inventory;
 use wavelift_sim::{apiserver::gk, cluster::Approval::Manual};
 
 use super::{
-    registry::Fake,
+    registry::{Fake, settings},
     rig::{self, MARKET, Rig},
 };
-use crate::catalogs::Settings;
-
-/// Nothing is read but for a reason that the test gives.
-fn settings() -> Settings {
-    let never = Duration::from_hours(24);
-    Settings {
-        period: never,
-        first_pause: never,
-        pause_max: never * 2,
-        settle: Duration::ZERO,
-        ..Settings::default()
-    }
-}
 
 fn digest(inventory: &Inventory) -> Option<&str> {
     inventory.catalogs.iter().find(|source| source.name == "own")?.digest.as_deref()

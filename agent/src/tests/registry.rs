@@ -1,6 +1,6 @@
 //! A registry as it runs in a CatalogSource's pod, in this process.
 
-use std::{collections::BTreeMap, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, pin::Pin, sync::Arc, time::Duration};
 
 use futures::{Stream, stream};
 use parking_lot::Mutex;
@@ -13,6 +13,8 @@ use wavelift_proto::olm_registry::{
     experimental_registry_server::{ExperimentalRegistry, ExperimentalRegistryServer},
     registry_server::{Registry, RegistryServer},
 };
+
+use crate::catalogs::Settings;
 
 /// A registry; clones are the same one.
 #[derive(Debug, Clone)]
@@ -33,6 +35,18 @@ pub(crate) struct Readings {
     pub(crate) begun: usize,
     pub(crate) open: usize,
     pub(crate) at_once: usize,
+}
+
+/// How registries are read where nothing is but for a reason that the test gives.
+pub(crate) fn settings() -> Settings {
+    let never = Duration::from_hours(24);
+    Settings {
+        period: never,
+        first_pause: never,
+        pause_max: never * 2,
+        settle: Duration::ZERO,
+        ..Settings::default()
+    }
 }
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;

@@ -251,6 +251,24 @@ pub(crate) fn within(what: &'static str, found: usize, max: usize) -> Result<(),
     if found > max { Err(Error::TooLarge { what, found, max }) } else { Ok(()) }
 }
 
+// === impl Package ===
+
+impl Package {
+    /// The bundles with a version between two others, in the channels that hold `bundle`; oldest
+    /// first.
+    pub fn between(&self, bundle: &str, low: &Version, high: &Version) -> Vec<(&Version, &str)> {
+        let holding = self.channels.values().filter(|c| c.entries.contains_key(bundle));
+        let names: BTreeSet<&String> = holding.flat_map(|c| c.entries.keys()).collect();
+        let versions = names.into_iter().filter_map(|name| {
+            let version = self.bundles.get(name)?.version.as_ref()?;
+            (version > low && version < high).then_some((version, name.as_str()))
+        });
+        let mut between: Vec<_> = versions.collect();
+        between.sort();
+        between
+    }
+}
+
 // === impl Bundle ===
 
 impl Bundle {

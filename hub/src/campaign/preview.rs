@@ -260,28 +260,13 @@ impl<C: Commands> Search<'_, C> {
         table: &Result<Table, String>,
         is_awaited: &mut bool,
     ) -> Bundle {
-        let inline = match table {
-            Err(why) => Err(why.clone()),
-            Ok(table) => {
-                let (package, csv) = (way.package.as_str(), version.csv.as_str());
-                match table.contents.manifests(package, csv) {
-                    None => Err(format!("catalog {} does not carry them", table.source)),
-                    Some(name) => match self.find(name.as_str(), &table.name, Shape::Manifests) {
-                        Found::Here(Piece::Manifests(found)) => Ok((name.to_string(), found)),
-                        Found::Here(Piece::Table(_) | Piece::Documents(_)) | Found::Awaited => {
-                            *is_awaited = true;
-                            Err(String::new())
-                        }
-                        Found::Missing(why) => Err(why),
-                    },
-                }
+        let (manifests, moving) = match self.inline(way, version, table) {
+            Ok(Ok(inline)) => (Ok(inline), None),
+            Ok(Err(why)) => self.image(way, version, why, is_awaited),
+            Err(Awaited) => {
+                *is_awaited = true;
+                (Err(String::new()), None)
             }
-        };
-        let (manifests, moving) = match inline {
-            Ok(inline) => (Ok(inline), None),
-            // The piece is on its way.
-            Err(why) if why.is_empty() => (Err(why), None),
-            Err(why) => self.image(way, version, why, is_awaited),
         };
         Bundle {
             name: version.csv.to_string(),
@@ -289,6 +274,28 @@ impl<C: Commands> Search<'_, C> {
             manifests,
             moving,
             skipped: vec![],
+        }
+    }
+
+    /// The manifests that the catalog carries, or why there are none.
+    fn inline(
+        &mut self,
+        way: &Way,
+        version: &Version,
+        table: &Result<Table, String>,
+    ) -> Result<Content, Awaited> {
+        let table = match table {
+            Ok(table) => table,
+            Err(why) => return Ok(Err(why.clone())),
+        };
+        let (package, csv) = (way.package.as_str(), version.csv.as_str());
+        let Some(name) = table.contents.manifests(package, csv) else {
+            return Ok(Err(format!("catalog {} does not carry them", table.source)));
+        };
+        match self.find(name.as_str(), &table.name, Shape::Manifests) {
+            Found::Here(Piece::Manifests(found)) => Ok(Ok((name.to_string(), found))),
+            Found::Here(Piece::Table(_) | Piece::Documents(_)) | Found::Awaited => Err(Awaited),
+            Found::Missing(why) => Ok(Err(why)),
         }
     }
 
@@ -386,22 +393,15 @@ fn skipped(catalog: &Catalog, way: &Way, before: &Version, after: &Version) -> V
     else {
         return vec![];
     };
-    let channels = package.channels.values();
-    let names: BTreeSet<&String> = channels
-        .filter(|channel| channel.entries.contains_key(after.csv.as_str()))
-        .flat_map(|channel| channel.entries.keys())
-        .collect();
-    let mut between: Vec<_> = names
-        .into_iter()
-        .filter_map(|name| {
-            let found = version(name).filter(|found| *found > low && *found < high)?;
-            let csv = CsvName::try_from(name.as_str()).ok()?;
-            Some((found, Version { csv, text: found.to_string() }))
+    let between = package.between(after.csv.as_str(), low, high).into_iter();
+    let mut between: Vec<Version> = between
+        .filter_map(|(version, name)| {
+            let csv = CsvName::try_from(name).ok()?;
+            Some(Version { csv, text: version.to_string() })
         })
         .collect();
-    between.sort_by(|(a, _), (b, _)| b.cmp(a));
-    between.truncate(SKIPPED_MAX);
-    between.into_iter().rev().map(|(_, version)| version).collect()
+    let first = between.len().saturating_sub(SKIPPED_MAX);
+    between.split_off(first)
 }
 
 /// What stands in the way of a cluster that was not started.

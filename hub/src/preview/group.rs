@@ -131,10 +131,11 @@ fn key(one: Planned<'_>, graphs: &dyn Graphs) -> String {
             let source = one.source(namespace, item, graphs);
             let digests = source.map(|source| (&source.digest, &source.contents));
             let channel = deprecated_channel(namespace, source, item, graphs);
-            let line = format!("\n{} {digests:?} {channel:?}", item.package);
-            if !seen.contains(&line) {
-                key.push_str(&line);
-                seen.insert(line);
+            let one = (item.package.as_str(), digests, channel);
+            if !seen.contains(&one) {
+                let (package, digests, channel) = &one;
+                key.push_str(&format!("\n{package} {digests:?} {channel:?}"));
+                seen.insert(one);
             }
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use wavelift_catalog::{
     Catalog, Manifests,
-    preview::{self, Deprecated, Facts, Step},
+    preview::{self, Facts, Step},
 };
 use wavelift_core::version::Version;
 
@@ -133,30 +133,13 @@ impl Question {
     }
 
     fn facts(&self, name: &str) -> Facts<'_> {
+        let channel = self.deprecated_channel.as_deref();
+        let of_graph = self.catalog.as_ref().map_or_else(
+            || Facts { package: Some(self.package.clone()), ..Facts::default() },
+            |catalog| Facts::of_graph(catalog.graph(), &self.package, channel, name),
+        );
         let documents = self.documents.iter().flat_map(|documents| documents.iter()).collect();
-        let mut facts =
-            Facts { package: Some(self.package.clone()), documents, ..Facts::default() };
-        let graph = self.catalog.as_ref().map(|catalog| catalog.graph());
-        let Some(package) = graph.and_then(|graph| graph.packages.get(&self.package)) else {
-            return facts;
-        };
-        if let Some(why) = &package.deprecation {
-            facts.deprecated.push((Deprecated::Package, why.clone()));
-        }
-        if let Some(name) = &self.deprecated_channel
-            && let Some(why) = package.channels.get(name).and_then(|c| c.deprecation.as_ref())
-        {
-            facts.deprecated.push((Deprecated::Channel(name.clone()), why.clone()));
-        }
-        if let Some(bundle) = package.bundles.get(name) {
-            facts.image.clone_from(&bundle.image);
-            let properties = bundle.properties.iter();
-            facts.properties = properties.map(|property| (**property).clone()).collect();
-            if let Some(why) = &bundle.deprecation {
-                facts.deprecated.push((Deprecated::Bundle, why.clone()));
-            }
-        }
-        facts
+        Facts { documents, ..of_graph }
     }
 }
 

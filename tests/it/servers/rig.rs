@@ -16,10 +16,11 @@ use wavelift_runtime::{Clock, metrics::Metrics};
 use super::{
     Cluster,
     objects::{
-        CLUSTER_UPGRADE, CSV, INSTALL_PLAN, NAMESPACE, OPERATOR_GROUP, Objects, SUBSCRIPTION,
+        CLUSTER_UPGRADE, CSV, INSTALL_PLAN, Kind, NAMESPACE, OPERATOR_GROUP, Objects, SUBSCRIPTION,
     },
     olm::Registry,
     operators::{self, Release, csv_name},
+    process::Server,
     workloads::Workloads,
 };
 
@@ -82,7 +83,7 @@ impl Rig {
         self.create(OPERATOR_GROUP, name, &spec).await
     }
 
-    async fn create(&self, kind: super::objects::Kind, name: &str, spec: &Value) -> Result<()> {
+    async fn create(&self, kind: Kind, name: &str, spec: &Value) -> Result<()> {
         let object = json!({"metadata": {"name": name, "namespace": self.namespace}, "spec": spec});
         self.objects.create(kind, &self.namespace, &object).await
     }
@@ -160,7 +161,7 @@ impl Rig {
     }
 
     /// The process that serves the catalog.
-    pub(crate) fn registry(&mut self) -> &mut super::process::Server {
+    pub(crate) fn registry(&mut self) -> &mut Server {
         self.registry.server()
     }
 

@@ -38,6 +38,11 @@ fn held_by(status: &serde_json::Value) -> Vec<(String, String)> {
     failed.map(|result| (text(&result["check"]), text(&result["reason"]))).collect()
 }
 
+/// The names of these checks.
+fn checks(status: &serde_json::Value) -> Vec<String> {
+    held_by(status).into_iter().map(|(check, _)| check).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_path_of_two_hops_is_gone_hop_by_hop() {
     let Some(cluster) = Cluster::shared().await else { return };
@@ -131,7 +136,7 @@ async fn an_operator_that_must_not_be_upgraded_now_is_held_until_it_may() {
     let _agent = rig.agent().await.unwrap();
     rig.order(&["loom"]).await.unwrap();
     let held = rig.until(|status| !held_by(status).is_empty()).await.unwrap();
-    let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
+    let checks = checks(&held);
     assert_eq!(checks, ["operator-upgradeable"], "{held}");
     assert!(held.to_string().contains("a migration is running"), "{held}");
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
@@ -150,7 +155,7 @@ async fn two_operatorgroups_hold_until_one_is_gone() {
     let _agent = rig.agent().await.unwrap();
     rig.order(&["wheel"]).await.unwrap();
     let held = rig.until(|status| !held_by(status).is_empty()).await.unwrap();
-    let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
+    let checks = checks(&held);
     assert!(checks.contains(&"operatorgroup-single".to_owned()), "{held}");
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
     rig.objects.delete(OPERATOR_GROUP, &rig.namespace, "another").await.unwrap();
@@ -265,7 +270,7 @@ async fn without_an_operatorgroup_nothing_moves_until_there_is_one() {
     let _agent = rig.agent().await.unwrap();
     rig.order(&["plough"]).await.unwrap();
     let held = rig.until(|status| !held_by(status).is_empty()).await.unwrap();
-    let checks: Vec<_> = held_by(&held).into_iter().map(|(check, _)| check).collect();
+    let checks = checks(&held);
     assert!(checks.contains(&"operatorgroup-single".to_owned()), "{held}");
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
     rig.group("group").await.unwrap();

@@ -4,19 +4,11 @@ use wavelift_catalog::catalog::Stated;
 use super::*;
 use crate::{
     objects::CatalogSource,
-    tests::{registry::Fake, rig},
+    tests::{
+        registry::{Fake, settings},
+        rig,
+    },
 };
-
-fn settings() -> Settings {
-    let never = Duration::from_hours(24);
-    Settings {
-        period: never,
-        first_pause: never,
-        pause_max: never * 2,
-        settle: Duration::ZERO,
-        ..Settings::default()
-    }
-}
 
 fn registries(settings: Settings) -> (Registries, CancellationToken) {
     let stop = CancellationToken::new();

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{fbc::RelatedImage, graph::Property};
+use crate::{
+    fbc::RelatedImage,
+    graph::{Graph, Property},
+};
 
 /// What a catalog says about one bundle. Everything may be empty.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +26,31 @@ pub struct Facts<'a> {
     pub deprecated: Vec<(Deprecated, String)>,
     /// The package's documents of custom schemas: lifecycle and release documents are read.
     pub documents: Vec<&'a Value>,
+}
+
+impl Facts<'_> {
+    /// What the graph says of a bundle that is reached through `channel`, if that is known.
+    pub fn of_graph(graph: &Graph, package: &str, channel: Option<&str>, bundle: &str) -> Self {
+        let mut facts = Self { package: Some(package.to_owned()), ..Self::default() };
+        let Some(package) = graph.packages.get(package) else { return facts };
+        if let Some(why) = &package.deprecation {
+            facts.deprecated.push((Deprecated::Package, why.clone()));
+        }
+        if let Some(name) = channel
+            && let Some(why) = package.channels.get(name).and_then(|c| c.deprecation.as_ref())
+        {
+            facts.deprecated.push((Deprecated::Channel(name.to_owned()), why.clone()));
+        }
+        if let Some(bundle) = package.bundles.get(bundle) {
+            facts.image.clone_from(&bundle.image);
+            let properties = bundle.properties.iter();
+            facts.properties = properties.map(|property| (**property).clone()).collect();
+            if let Some(why) = &bundle.deprecation {
+                facts.deprecated.push((Deprecated::Bundle, why.clone()));
+            }
+        }
+        facts
+    }
 }
 
 /// What is deprecated.

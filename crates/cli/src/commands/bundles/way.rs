@@ -7,7 +7,7 @@ use serde_json::Value;
 use wavelift_catalog::{
     Catalog, Manifests,
     engine::RouteEnd,
-    preview::{self, Deprecated, Facts, Preview, Step},
+    preview::{self, Facts, Preview, Step},
 };
 use wavelift_core::version::Version;
 
@@ -154,17 +154,7 @@ impl Shelf<'_> {
         let Some(package) = self.catalog.graph().packages.get(self.package) else {
             return vec![];
         };
-        let channels = package.channels.values();
-        let names: BTreeSet<&String> = channels
-            .filter(|channel| channel.entries.contains_key(&bundle.csv))
-            .flat_map(|channel| channel.entries.keys())
-            .collect();
-        let mut between: Vec<(&Version, &String)> = names
-            .into_iter()
-            .filter_map(|name| Some((self.version(name)?, name)))
-            .filter(|(version, _)| *version > low && *version < high)
-            .collect();
-        between.sort();
+        let mut between = package.between(&bundle.csv, low, high);
         let first = between.len().saturating_sub(SKIPPED_MAX);
         let between = between.split_off(first);
         between
@@ -210,32 +200,14 @@ impl Shelf<'_> {
     }
 
     fn facts<'a>(&'a self, bundle: &'a Bundle) -> Facts<'a> {
-        let mut facts = Facts {
-            package: Some(self.package.to_owned()),
+        let (catalog, package) = (self.catalog, self.package);
+        let channel = bundle.channel.as_deref();
+        let images = catalog.related_images(package, &bundle.csv);
+        Facts {
             csv_metadata: bundle.metadata.as_ref(),
-            documents: self.catalog.documents(self.package).iter().collect(),
-            ..Facts::default()
-        };
-        if let Some(images) = self.catalog.related_images(self.package, &bundle.csv) {
-            facts.related_images = images.to_vec();
+            related_images: images.map(<[_]>::to_vec).unwrap_or_default(),
+            documents: catalog.documents(package).iter().collect(),
+            ..Facts::of_graph(catalog.graph(), package, channel, &bundle.csv)
         }
-        let Some(package) = self.catalog.graph().packages.get(self.package) else { return facts };
-        if let Some(why) = &package.deprecation {
-            facts.deprecated.push((Deprecated::Package, why.clone()));
-        }
-        if let Some(name) = &bundle.channel
-            && let Some(why) = package.channels.get(name).and_then(|c| c.deprecation.as_ref())
-        {
-            facts.deprecated.push((Deprecated::Channel(name.clone()), why.clone()));
-        }
-        if let Some(found) = package.bundles.get(&bundle.csv) {
-            facts.image.clone_from(&found.image);
-            let properties = found.properties.iter();
-            facts.properties = properties.map(|property| (**property).clone()).collect();
-            if let Some(why) = &found.deprecation {
-                facts.deprecated.push((Deprecated::Bundle, why.clone()));
-            }
-        }
-        facts
     }
 }

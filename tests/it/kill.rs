@@ -10,6 +10,7 @@ mod hub;
 
 use std::{
     io::{self, Write as _},
+    ops::RangeInclusive,
     sync::Arc,
 };
 
@@ -28,7 +29,7 @@ use crate::harness::{
     router::{Meter, Moment},
 };
 
-/// How many runs each test makes; fewer while one works on something.
+/// How many runs each test makes; fewer while one works on something, or `41-41` for one again.
 const RUNS: &str = "WAVELIFT_KILL_RUNS";
 const RUNS_DEFAULT: u64 = 50;
 /// Runs at the same time: each waits for leases more than it works.
@@ -174,11 +175,13 @@ async fn runs<F>(who: &str, run: impl Fn(u64) -> F) -> Result<()>
 where
     F: Future<Output = Result<String>>,
 {
-    let count = match std::env::var(RUNS) {
-        Ok(count) => count.parse().with_context(|| format!("{RUNS}={count} is no number"))?,
-        Err(_) => RUNS_DEFAULT,
+    let numbers = match std::env::var(RUNS) {
+        Ok(text) => {
+            numbers(&text).with_context(|| format!("{RUNS}={text}: no number, no range"))?
+        }
+        Err(_) => 1..=RUNS_DEFAULT,
     };
-    let told = futures::stream::iter(1..=count)
+    let failed = futures::stream::iter(numbers)
         .map(|number| {
             let run = run(number);
             async move {
@@ -189,15 +192,27 @@ where
                 };
                 // Past the test harness, which keeps the output of good tests to itself.
                 writeln!(io::stderr(), "{line}")?;
-                anyhow::Ok((line, done.is_ok()))
+                anyhow::Ok(done.is_err().then(|| brief(&line)))
             }
         })
         .buffer_unordered(AT_ONCE)
         .collect::<Vec<_>>()
         .await;
-    let told = told.into_iter().collect::<Result<Vec<_>>>()?;
-    let failed: Vec<&str> =
-        told.iter().filter(|(_, is_good)| !is_good).map(|(line, _)| &**line).collect();
-    ensure!(failed.is_empty(), "{} of {count} runs failed:\n{}", failed.len(), failed.join("\n"));
+    let failed = failed.into_iter().filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
+    ensure!(failed.is_empty(), "{} runs failed:\n{}", failed.len(), failed.join("\n"));
     Ok(())
+}
+
+/// `50` are the first fifty, `41-44` are these four.
+fn numbers(text: &str) -> Result<RangeInclusive<u64>> {
+    Ok(match text.split_once('-') {
+        Some((first, last)) => first.parse()?..=last.parse()?,
+        None => 1..=text.parse()?,
+    })
+}
+
+/// What failed, without the logs that were told with it.
+fn brief(line: &str) -> String {
+    const CHARS: usize = 1_000;
+    line.chars().take(CHARS).collect()
 }

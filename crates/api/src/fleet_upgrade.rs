@@ -67,6 +67,8 @@ use crate::shared::{
     ),
     validation = Rule::new("!has(self.offline) || self.offline.policy != 'Skip' || has(self.offline.deadlineSeconds)")
         .message("offline.policy Skip needs offline.deadlineSeconds"),
+    validation = Rule::new("!has(self.onPlanChange) || self.onPlanChange != 'WithinRange' || self.targets.operators.exists(o, has(o.versionRange))")
+        .message("onPlanChange WithinRange needs a target with versionRange"),
 )]
 pub struct FleetUpgradeSpec {
     /// What is upgraded, to where.
@@ -258,6 +260,11 @@ pub enum OnPlanChange {
     /// The cluster waits for a new consent.
     #[default]
     Stop,
+    /// It goes on if the same operators end at the same versions, by whatever steps.
+    SameTarget,
+    /// It goes on if the same operators move, those with a versionRange to a version within it and
+    /// all others to the version that was consented to.
+    WithinRange,
 }
 
 /// What is done about clusters that are not heard from.

@@ -4,11 +4,14 @@
 //! one step is the whole set. The digest is over hops and CSV sets alone: a catalog that changes
 //! its digest but not the sets does not change the plan.
 
+mod change;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+pub use self::change::{Beyond, OnChange};
 use crate::ids::{ClusterName, CsvName, Namespace, PackageName};
 
 /// The ordered steps of one cluster.

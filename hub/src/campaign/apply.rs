@@ -23,7 +23,7 @@ use wavelift_core::{
 
 use super::{
     Commands, Driver,
-    consent::{self, Taken, Word, word},
+    consent::{self, Taken, Word, covers, word},
     facts::{self, Facts, durable_report, newest_answer},
     observe::{self, Member, Observed, Sources, Subject},
     part::{self, Part},
@@ -324,13 +324,17 @@ fn settle(pass: &Pass, member: &Member, settled: Settled) -> (Verb, wavelift_api
     (Verb::ReplaceStatus, object)
 }
 
-/// The epoch under which plans are frozen now; `None` where none is.
-fn freezing_epoch(pass: &Pass) -> Option<i64> {
+/// The epoch under which a cluster's plan is frozen now; `None` where it is not.
+fn freezing_epoch(pass: &Pass, member: &Member, plan: &Plan) -> Option<i64> {
     let epoch = pass.subject.status.epoch;
     match (pass.spec.stage, pass.word) {
         (Stage::Preflight, _) => Some(epoch),
         (Stage::Rollout, Word::New) => Some(epoch.saturating_add(1)),
-        (Stage::Rollout, Word::Standing) => pass.spec.word.is_none().then_some(epoch),
+        (Stage::Rollout, Word::Standing) => {
+            let part = member.part.as_ref();
+            let is_covered = part.is_some_and(|part| covers(part, plan, &pass.spec, epoch));
+            (pass.spec.word.is_none() || is_covered).then_some(epoch)
+        }
         (Stage::Preview, _) | (Stage::Rollout, Word::NotAsked | Word::Stale) => None,
     }
 }
@@ -338,7 +342,7 @@ fn freezing_epoch(pass: &Pass) -> Option<i64> {
 /// Freezes a cluster's plan in its ClusterUpgrade.
 fn freeze(pass: &Pass, member: &Member) -> Option<(Verb, wavelift_api::ClusterUpgrade)> {
     let plan = unfrozen(member)?;
-    let epoch = freezing_epoch(pass)?;
+    let epoch = freezing_epoch(pass, member, plan)?;
     let Subject { uid, key, fleet, .. } = &pass.subject;
     Some(match &member.part {
         None => (Verb::Create, part::create(fleet, (key, uid), &member.key, plan, epoch)),

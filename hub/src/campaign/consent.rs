@@ -5,7 +5,9 @@
 //! write with the digest. A ClusterUpgrade made for a later epoch than the campaign's is not
 //! covered yet, so a hub that ends between the two writes leaves nothing half consented.
 
-use wavelift_core::campaign::Stage;
+use wavelift_core::{campaign::Stage, plan::Plan};
+
+use super::{part::Part, validate::Spec};
 
 /// What the user's word says about the plans as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,14 @@ pub(super) fn word(stage: Stage, wanted: Option<&str>, taken: Taken<'_>, present
             Some(_) => Word::Stale,
         },
     }
+}
+
+/// Whether the word that froze a cluster's plan in its `part` covers the plan as it is now. It is of
+/// no consent that is still being made durable: of no `epoch` that the campaign has not reached.
+pub(super) fn covers(part: &Part, now: &Plan, spec: &Spec, epoch: i64) -> bool {
+    part.spec().epoch <= epoch
+        && (part.plan_digest == now.digest()
+            || spec.on_change.allows(&part.plan, now, &spec.targets).is_ok())
 }
 
 /// `None` for the empty text: the API writes both for "any plan".

@@ -14,7 +14,7 @@ use wavelift_core::{
 };
 
 use super::{
-    consent::Word,
+    consent::{self, Word},
     memory::{Memory, Track},
     observe::{Member, Observed, PlanNow, Subject},
     part::Part,
@@ -135,8 +135,7 @@ impl About<'_> {
                 Word::Standing | Word::Stale => {
                     let is_any = self.spec.word.is_none();
                     let is_covered = member.part.as_ref().is_some_and(|part| {
-                        part.spec().epoch <= self.subject.status.epoch
-                            && part.plan_digest == plan.digest()
+                        consent::covers(part, plan, self.spec, self.subject.status.epoch)
                     });
                     if is_any || is_covered { PlanFact::Planned } else { PlanFact::NotConsented }
                 }

@@ -16,6 +16,7 @@ use wavelift_core::{
     campaign::{Budget, Control, Offline, Stage},
     check::Policy,
     ids::{self, ActionId, ClusterName, WaveName},
+    plan::OnChange,
     range::{self, Range},
     target::{Goal, Target},
     version::{self, Version},
@@ -79,6 +80,8 @@ pub(crate) struct Spec {
     pub(super) policy: Policy,
     /// `spec.planDigest`; `None` = any plan within the targets.
     pub(super) word: Option<String>,
+    /// What the word covers beside the very plans it was given for.
+    pub(super) on_change: OnChange,
     pub(super) actions: Vec<Action>,
 }
 
@@ -121,8 +124,11 @@ pub(crate) fn spec(fleet: &FleetUpgrade) -> Result<Spec, Error> {
         budget: budget(spec),
         offline: offline(spec),
         policy: spec.preflight.clone().unwrap_or_default().into(),
-        word: match spec.on_plan_change {
-            OnPlanChange::Stop => consent::some(spec.plan_digest.as_deref()).map(ToOwned::to_owned),
+        word: consent::some(spec.plan_digest.as_deref()).map(ToOwned::to_owned),
+        on_change: match spec.on_plan_change {
+            OnPlanChange::Stop => OnChange::Stop,
+            OnPlanChange::SameTarget => OnChange::SameTarget,
+            OnPlanChange::WithinRange => OnChange::WithinRange,
         },
         actions: actions(spec)?,
     })

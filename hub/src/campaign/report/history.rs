@@ -10,8 +10,13 @@ use wavelift_core::{
     check::OnOutcome,
 };
 
-use super::super::apply::Pass;
+use super::super::{
+    apply::{Pass, unfrozen},
+    consent::{Word, covers},
+};
 
+/// Clusters that one line names.
+const NAMES_MAX: usize = 5;
 /// Lines kept, the newest.
 const LINES_MAX: usize = 50;
 
@@ -21,6 +26,7 @@ pub(super) fn note(pass: &Pass, status: &mut FleetUpgradeStatus) {
     let mut lines: Vec<(&str, String)> = vec![];
     preparation(pass, status, &mut lines);
     launch(pass, status, &mut lines);
+    changes(pass, &mut lines);
     waves(old, status, &mut lines);
     steering(pass, &mut lines);
     actions(pass, status, &mut lines);
@@ -29,6 +35,11 @@ pub(super) fn note(pass: &Pass, status: &mut FleetUpgradeStatus) {
     }
     for (reason, message) in lines {
         let message = cut(&message, 1024);
+        let is_repeated = |entry: &HistoryEntry| entry.reason == reason && entry.message == message;
+        // A write that has not come back yet would be told of again.
+        if reason == "PlanChanged" && status.history.iter().rev().take(5).any(is_repeated) {
+            continue;
+        }
         status.history.push(HistoryEntry { time: pass.now, reason: reason.to_owned(), message });
     }
     let surplus = status.history.len().saturating_sub(LINES_MAX);
@@ -87,6 +98,34 @@ fn launch(pass: &Pass, status: &FleetUpgradeStatus, lines: &mut Vec<(&str, Strin
         let why = spec.and_then(|policy| policy.reason.clone()).unwrap_or_default();
         lines.push(("ProceedsPastChecks", format!("the user goes on past checks: {why}")));
     }
+}
+
+/// Plans that are others than those that were launched, and go on as the user allowed.
+fn changes(pass: &Pass, lines: &mut Vec<(&str, String)>) {
+    if pass.word != Word::Standing || pass.spec.word.is_none() {
+        return;
+    }
+    let names: Vec<&str> = pass
+        .observed
+        .members
+        .iter()
+        .filter(|(_, member)| {
+            let changed = unfrozen(member).zip(member.part.as_ref());
+            let epoch = pass.subject.status.epoch;
+            changed.is_some_and(|(plan, part)| covers(part, plan, &pass.spec, epoch))
+        })
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if names.is_empty() {
+        return;
+    }
+    let some = names.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!("the plan has changed within onPlanChange and goes on: {some}{more}");
+    lines.push(("PlanChanged", message));
 }
 
 fn waves(old: &FleetUpgradeStatus, status: &FleetUpgradeStatus, lines: &mut Vec<(&str, String)>) {

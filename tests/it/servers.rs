@@ -22,11 +22,15 @@ use self::{
 
 pub(crate) mod api;
 pub(crate) mod certificates;
+mod fleet;
+mod held;
+mod local;
 pub(crate) mod objects;
 pub(crate) mod olm;
 pub(crate) mod operators;
 pub(crate) mod process;
 pub(crate) mod rig;
+mod slow;
 mod upgrades;
 pub(crate) mod workloads;
 
@@ -41,6 +45,8 @@ pub(crate) struct Programs {
     pub(crate) opm: PathBuf,
     /// A folder.
     pub(crate) olm_crds: PathBuf,
+    /// A folder.
+    pub(crate) managed_cluster_crds: PathBuf,
 }
 
 /// etcd, and whatever API servers are put on it.
@@ -57,7 +63,7 @@ pub(crate) struct Cluster {
     api: ApiServer,
     _olm: OlmV0,
     /// Dropped last.
-    pub(crate) ground: Ground,
+    pub(crate) ground: Arc<Ground>,
 }
 
 static SHARED: Mutex<Weak<Cluster>> = Mutex::const_new(Weak::new());
@@ -67,10 +73,28 @@ static SHARED: Mutex<Weak<Cluster>> = Mutex::const_new(Weak::new());
 impl Programs {
     /// The programs, or `None` after saying that they were left out.
     fn or_skip() -> Option<Self> {
-        let names = ["etcd", "kube-apiserver", "kube-controller-manager", "catalog", "olm", "opm"];
-        let [etcd, kube_apiserver, controllers, catalog, olm, opm] = servers_or_skip(names)?;
-        let olm_crds = catalog.with_file_name("olm-crds");
-        Some(Self { etcd, kube_apiserver, controllers, catalog, olm, opm, olm_crds })
+        let names = [
+            "etcd",
+            "kube-apiserver",
+            "kube-controller-manager",
+            "catalog",
+            "olm",
+            "opm",
+            "olm-crds",
+            "managed-cluster-crds",
+        ];
+        let [etcd, kube_apiserver, controllers, catalog, olm, opm, olm_crds, managed_cluster_crds] =
+            servers_or_skip(names)?;
+        Some(Self {
+            etcd,
+            kube_apiserver,
+            controllers,
+            catalog,
+            olm,
+            opm,
+            olm_crds,
+            managed_cluster_crds,
+        })
     }
 }
 
@@ -112,10 +136,15 @@ impl Cluster {
     }
 
     async fn start(programs: Programs) -> Result<Self> {
-        let ground = Ground::start(programs).await?;
-        let api = ground.cluster("one").await?;
+        let ground = Arc::new(Ground::start(programs).await?);
+        Self::on(&ground, "one").await
+    }
+
+    /// Another one with OLM, for a test that needs several.
+    pub(crate) async fn on(ground: &Arc<Ground>, name: &str) -> Result<Self> {
+        let api = ground.cluster(name).await?;
         let olm = OlmV0::start(&ground.programs, &api).await?;
-        Ok(Self { api, _olm: olm, ground })
+        Ok(Self { api, _olm: olm, ground: Arc::clone(ground) })
     }
 
     /// Its API server.

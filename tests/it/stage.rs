@@ -1,6 +1,6 @@
 //! A demo's fleet, alive in this process, and what people point at it.
 
-mod program;
+pub(crate) mod program;
 
 use std::{
     net::SocketAddr,

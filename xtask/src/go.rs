@@ -32,6 +32,7 @@ const KUBERNETES_LDFLAGS: &str = "-s -w \
 pub(crate) enum Module {
     Kubernetes,
     OlmV0,
+    Ocm,
 }
 
 /// A program of a module.
@@ -60,13 +61,14 @@ impl Module {
         let name = match self {
             Self::Kubernetes => "kubernetes",
             Self::OlmV0 => "olm",
+            Self::Ocm => "ocm",
         };
         root().join(MODULES).join(name)
     }
 
     fn tags(self) -> &'static str {
         match self {
-            Self::Kubernetes => "",
+            Self::Kubernetes | Self::Ocm => "",
             Self::OlmV0 => CONTAINER_TAGS,
         }
     }
@@ -74,7 +76,7 @@ impl Module {
     fn ldflags(self) -> &'static str {
         match self {
             Self::Kubernetes => KUBERNETES_LDFLAGS,
-            Self::OlmV0 => "-s -w",
+            Self::OlmV0 | Self::Ocm => "-s -w",
         }
     }
 
@@ -156,6 +158,12 @@ impl Program {
 
 impl Files {
     fn copy(&self, target: &Path) -> Result<()> {
+        // Where no program of the module was built, nothing of it has been fetched yet.
+        shell::run(
+            Command::new("go")
+                .args(["mod", "download", self.dependency])
+                .current_dir(self.module.folder()),
+        )?;
         let found = Command::new("go")
             .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", self.dependency])
             .current_dir(self.module.folder())
@@ -171,7 +179,8 @@ impl Files {
             .with_context(|| format!("failed to read {}", folder.display()))?;
         for entry in entries {
             let path = entry?.path();
-            if let (true, Some(name)) = (path.is_file(), path.file_name()) {
+            let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
+            if let (true, Some(name)) = (is_yaml, path.file_name()) {
                 let content = fs::read(&path)?;
                 // Written, not copied: what Go keeps is read-only.
                 fs::write(target.join(name), content)?;

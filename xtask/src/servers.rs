@@ -31,12 +31,20 @@ const PROGRAMS: [Program; 4] = [
     },
 ];
 
-const FILES: [Files; 1] = [Files {
-    name: "olm-crds",
-    module: Module::OlmV0,
-    dependency: "github.com/operator-framework/api",
-    folder: "crds",
-}];
+const FILES: [Files; 2] = [
+    Files {
+        name: "olm-crds",
+        module: Module::OlmV0,
+        dependency: "github.com/operator-framework/api",
+        folder: "crds",
+    },
+    Files {
+        name: "managed-cluster-crds",
+        module: Module::Ocm,
+        dependency: "open-cluster-management.io/api",
+        folder: "cluster/v1",
+    },
+];
 
 const PACKAGES: [Package; 1] = [Package { programs: &["etcd"], name: "etcd-server" }];
 

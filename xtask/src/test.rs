@@ -20,6 +20,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     for line in &lines {
         say(line);
     }
+    say(
+        "situations that take minutes on real servers are not among them: `cargo xtask test --long`",
+    );
     match (&outcome, lines.len()) {
         (Err(_), _) => say("tests failed"),
         (Ok(()), 0) => say("all tests passed, nothing was left out"),

@@ -43,7 +43,21 @@ pub trait Engine: fmt::Debug + Send + Sync {
         targets: &BTreeMap<String, Version>,
     ) -> Result<Path, PathError> {
         let mut next = |request: &Request| self.next(catalogs, request);
-        path::follow(&mut next, request, targets)
+        let why_not = |request: &Request, package: &str, version: &Version| {
+            self.why_not(catalogs, request, package, version)
+        };
+        path::follow(&mut next, &why_not, request, targets)
+    }
+
+    /// Why a version of a package is not what the namespace takes next, where there is a word on it.
+    fn why_not(
+        &self,
+        _catalogs: &Catalogs,
+        _request: &Request,
+        _package: &str,
+        _version: &Version,
+    ) -> Option<Reason> {
+        None
     }
 }
 

@@ -210,6 +210,10 @@ pub struct StatusArgs {
     /// All namespaces
     #[arg(short = 'A', long)]
     pub(crate) all_namespaces: bool,
+    /// The upgrades of this cluster itself, as its agent keeps them; NAME is then a ClusterUpgrade's
+    /// and the namespace, if not given, wavelift-agent
+    #[arg(long, conflicts_with_all = ["all_namespaces", "cluster", "fail_on", "details"])]
+    pub(crate) local: bool,
     /// One cluster with its steps and checks
     #[arg(short, long, value_name = "NAME", requires = "name")]
     pub(crate) cluster: Option<String>,

@@ -7,6 +7,7 @@ mod completion;
 mod control;
 mod demo;
 mod diff;
+mod local;
 mod path;
 mod preview;
 mod resolve;
@@ -62,6 +63,12 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> anyhow::Result<Exit> {
         | Command::Skip(_) => args.command,
     };
     let kubernetes = Kubernetes::connect(&args.access).await?;
+    if let Command::Status(what) = &command
+        && what.local
+    {
+        let namespace = args.access.namespace.as_deref().unwrap_or(local::NAMESPACE);
+        return local::status(&kubernetes, namespace, what, printer).await;
+    }
     let live = live::connect(&args.access, &kubernetes)?;
     let context = Context { kubernetes, live, printer };
     match command {

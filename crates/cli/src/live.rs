@@ -6,6 +6,8 @@
 mod http;
 mod objects;
 
+pub(crate) use self::objects::cluster;
+
 use futures::future::BoxFuture;
 use wavelift_api::live::{
     ClusterDetail, ClusterList, PreviewDetail, PreviewList, UpgradeDetail, UpgradeList,

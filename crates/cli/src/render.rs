@@ -23,7 +23,7 @@ mod tests;
 pub(crate) use self::{
     campaign::{Verdict, launch, line, list, preflight, preview, status},
     catalog::{comparison, listing, package},
-    cluster::{cluster, clusters},
+    cluster::{Seen, cluster, clusters, upgrades},
     definitions::definitions,
     preview::{changes, group, groups},
     route::{extension_path, route},

@@ -24,6 +24,9 @@ pub const LEFT_OUT: &str = "WAVELIFT_LEFT_OUT";
 /// Where `cargo xtask tools` puts what it builds; `~/.cache/wavelift/tools` if not set.
 pub const TOOLS: &str = "WAVELIFT_TOOLS";
 
+/// Set to 1: tests run too that take their minutes.
+pub const LONG: &str = "WAVELIFT_LONG";
+
 /// The oldest kubectl that tests make sense with.
 const KUBECTL_MINOR_MIN: u32 = 30;
 
@@ -129,6 +132,11 @@ pub fn skip(what: &str, how_to_get: &str) {
     assert!(reported.is_ok(), "cannot report `{line}`: {reported:?}");
 }
 
+/// Whether tests run too that take their minutes (`cargo xtask test --long`).
+pub fn is_long() -> bool {
+    std::env::var_os(LONG).is_some_and(|value| value == "1")
+}
+
 /// Whether nothing may be left out.
 pub fn is_all_required() -> bool {
     std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1")
@@ -148,12 +156,12 @@ fn append(file: &Path, line: &str) -> io::Result<()> {
     file.write_all(format!("{line}\n").as_bytes())
 }
 
-/// The tool of this name that was built last.
+/// The tool of this name that was built last, or the folder.
 fn built(name: &str) -> Option<PathBuf> {
     let sets = fs::read_dir(tools_dir()?).ok()?;
     let tools = sets.filter_map(|set| {
         let path = set.ok()?.path().join(name);
-        let built_at = path.metadata().ok().filter(fs::Metadata::is_file)?.modified().ok()?;
+        let built_at = path.metadata().ok()?.modified().ok()?;
         Some((built_at, path))
     });
     tools.max().map(|(_, path)| path)

@@ -1,5 +1,7 @@
 //! Objects of a real API server, read and written as JSON.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use kube::{
     Api, Client, ResourceExt as _,
@@ -11,7 +13,7 @@ use tokio::time::{interval, timeout};
 use crate::harness::wait::PATIENCE;
 
 /// From one look to the next; a watch would not be simpler.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A kind: group, version, kind and plural.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +31,11 @@ pub(crate) const OPERATOR_GROUP: Kind = olm("v1", "OperatorGroup", "operatorgrou
 pub(crate) const OPERATOR_CONDITION: Kind = olm("v2", "OperatorCondition", "operatorconditions");
 pub(crate) const CLUSTER_UPGRADE: Kind =
     Kind("wavelift.io", "v1alpha1", "ClusterUpgrade", "clusterupgrades");
+
+pub(crate) const FLEET_UPGRADE: Kind =
+    Kind("wavelift.io", "v1alpha1", "FleetUpgrade", "fleetupgrades");
+pub(crate) const MANAGED_CLUSTER: Kind =
+    Kind("cluster.open-cluster-management.io", "v1", "ManagedCluster", "managedclusters");
 
 const fn olm(version: &'static str, kind: &'static str, plural: &'static str) -> Kind {
     Kind("operators.coreos.com", version, kind, plural)
@@ -121,7 +128,27 @@ impl Objects {
     }
 
     /// Waits until `wanted` finds something.
-    pub(crate) async fn until<T, F>(&self, what: &str, mut wanted: impl FnMut() -> F) -> Result<T>
+    pub(crate) async fn until<T, F>(&self, what: &str, wanted: impl FnMut() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<Option<T>>>,
+    {
+        self.until_within(PATIENCE, what, wanted).await
+    }
+
+    /// Waits for something that OLM itself takes minutes for.
+    pub(crate) async fn until_late<T, F>(&self, what: &str, wanted: impl FnMut() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<Option<T>>>,
+    {
+        self.until_within(PATIENCE * 3, what, wanted).await
+    }
+
+    async fn until_within<T, F>(
+        &self,
+        patience: Duration,
+        what: &str,
+        mut wanted: impl FnMut() -> F,
+    ) -> Result<T>
     where
         F: Future<Output = Result<Option<T>>>,
     {
@@ -138,7 +165,7 @@ impl Objects {
                 }
             }
         };
-        let found = timeout(PATIENCE, found).await;
+        let found = timeout(patience, found).await;
         found.with_context(|| format!("waited in vain for {what} {last}"))
     }
 

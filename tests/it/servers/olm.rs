@@ -73,10 +73,17 @@ impl OlmV0 {
 }
 
 async fn install_crds(programs: &Programs, objects: &Objects) -> Result<()> {
-    let mut names = vec![];
-    let files = fs::read_dir(&programs.olm_crds).context("OLM's CRDs")?;
+    let mut crds = read_crds(&programs.olm_crds)?;
+    for crd in wavelift_api::crds() {
+        crds.push(serde_json::to_value(crd)?);
+    }
+    establish(objects, &crds).await
+}
+
+/// The CRDs in a folder.
+pub(crate) fn read_crds(folder: &Path) -> Result<Vec<Value>> {
     let mut crds = vec![];
-    for file in files {
+    for file in fs::read_dir(folder).with_context(|| format!("{}", folder.display()))? {
         let path = file?.path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
             let text = fs::read_to_string(&path)?;
@@ -85,14 +92,16 @@ async fn install_crds(programs: &Programs, objects: &Objects) -> Result<()> {
             crds.push(crd);
         }
     }
-    for crd in wavelift_api::crds() {
-        crds.push(serde_json::to_value(crd)?);
-    }
-    for crd in &crds {
+    Ok(crds)
+}
+
+/// Creates CRDs and waits until they are served.
+pub(crate) async fn establish(objects: &Objects, crds: &[Value]) -> Result<()> {
+    for crd in crds {
         objects.create(CRD, "", crd).await?;
-        names.push(crd["metadata"]["name"].as_str().context("a CRD has a name")?.to_owned());
     }
-    for name in &names {
+    for crd in crds {
+        let name = crd["metadata"]["name"].as_str().context("a CRD has a name")?;
         let established = |crd: &Value| {
             let conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
             conditions.clone().any(|c| c["type"] == "Established" && c["status"] == "True")

@@ -12,6 +12,8 @@ pub(crate) struct Release<'a> {
     pub(crate) replaces: Option<&'a str>,
     pub(crate) skip_range: Option<&'a str>,
     pub(crate) min_kube_version: Option<&'a str>,
+    /// The channel that it is in.
+    pub(crate) channel: &'a str,
     /// Further properties of the bundle.
     pub(crate) properties: Vec<Value>,
 }
@@ -26,6 +28,7 @@ impl<'a> Release<'a> {
             replaces: None,
             skip_range: None,
             min_kube_version: None,
+            channel: "stable",
             properties: vec![],
         }
     }
@@ -37,6 +40,11 @@ impl<'a> Release<'a> {
 
     pub(crate) fn skip_range(mut self, range: &'a str) -> Self {
         self.skip_range = Some(range);
+        self
+    }
+
+    pub(crate) fn channel(mut self, channel: &'a str) -> Self {
+        self.channel = channel;
         self
     }
 
@@ -105,7 +113,7 @@ pub(crate) fn csv_name(package: &str, version: &str) -> String {
     format!("{package}.v{version}")
 }
 
-/// The documents of a catalog that holds these in one channel, `stable`, a package each.
+/// The documents of a catalog that holds these; each package's default channel is `stable`.
 pub(crate) fn catalog(releases: &[Release<'_>]) -> Vec<Value> {
     let mut packages: Vec<&str> = releases.iter().map(|release| release.package).collect();
     packages.sort_unstable();
@@ -113,11 +121,17 @@ pub(crate) fn catalog(releases: &[Release<'_>]) -> Vec<Value> {
     let mut documents = vec![];
     for package in packages {
         let own = releases.iter().filter(|release| release.package == package);
-        let entries: Vec<Value> = own.clone().map(Release::entry).collect();
         documents.push(json!({
             "schema": "olm.package", "name": package, "defaultChannel": "stable"}));
-        documents.push(json!({
-            "schema": "olm.channel", "package": package, "name": "stable", "entries": entries}));
+        let mut channels: Vec<&str> = own.clone().map(|release| release.channel).collect();
+        channels.sort_unstable();
+        channels.dedup();
+        for channel in channels {
+            let within = own.clone().filter(|release| release.channel == channel);
+            let entries: Vec<Value> = within.map(Release::entry).collect();
+            documents.push(json!({
+                "schema": "olm.channel", "package": package, "name": channel, "entries": entries}));
+        }
         documents.extend(own.map(Release::bundle));
     }
     documents

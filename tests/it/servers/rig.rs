@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wavelift_agent::{
-    AgentOptions, Timings,
+    AgentOptions, HubOptions, Timings,
     catalogs::{Registries, Settings},
 };
 use wavelift_runtime::{Clock, metrics::Metrics};
@@ -28,7 +28,7 @@ use super::{
 const CATALOG: &str = "own";
 
 /// Who the agent is in the audit log.
-const AGENT: &str = "wavelift-agent-under-test";
+pub(crate) const AGENT: &str = "wavelift-agent-under-test";
 
 /// A namespace and what is in it.
 pub(crate) struct Rig {
@@ -75,6 +75,11 @@ impl Rig {
         let rig = Self { objects, namespace, workloads, home, registry, cluster };
         rig.group("group").await?;
         Ok(rig)
+    }
+
+    /// The agent's own namespace.
+    pub(crate) fn home(&self) -> &str {
+        &self.home
     }
 
     /// Another OperatorGroup.
@@ -124,6 +129,17 @@ impl Rig {
         self.create(SUBSCRIPTION, package, &spec).await
     }
 
+    /// A person approves a version, whose CSV comes into this phase.
+    pub(crate) async fn approve_until(&self, csv: &str, phase: &str) -> Result<()> {
+        let wanted = [csv.to_owned()];
+        let look = || async {
+            self.approve(&wanted).await?;
+            let found = self.objects.get(CSV, &self.namespace, csv).await?;
+            Ok(found.is_some_and(|csv| csv["status"]["phase"] == phase).then_some(()))
+        };
+        self.objects.until(&format!("{csv} in phase {phase}"), look).await
+    }
+
     /// Approves what Subscriptions wait for, if it is nothing but what is `wanted`. A plan that none
     /// refers to yet would be made again and again.
     async fn approve(&self, wanted: &[String]) -> Result<()> {
@@ -157,7 +173,18 @@ impl Rig {
 
     /// Serves another catalog from now on.
     pub(crate) async fn serve(&mut self, releases: &[Release<'_>]) -> Result<()> {
-        self.registry.serve(&operators::catalog(releases)).await
+        self.serve_with(releases, vec![]).await
+    }
+
+    /// Serves another catalog from now on, with documents beside what the releases make.
+    pub(crate) async fn serve_with(
+        &mut self,
+        releases: &[Release<'_>],
+        more: Vec<Value>,
+    ) -> Result<()> {
+        let mut documents = operators::catalog(releases);
+        documents.extend(more);
+        self.registry.serve(&documents).await
     }
 
     /// The process that serves the catalog.
@@ -172,19 +199,38 @@ impl Rig {
 
     /// Puts an agent on the cluster that waits no longer than this for a step.
     pub(crate) async fn agent_with_deadline(&self, deadline: SignedDuration) -> Result<Agent> {
+        self.run_agent("one", deadline, None).await
+    }
+
+    /// Puts an agent on the cluster that works for a hub.
+    pub(crate) async fn agent_of_hub(&self, cluster: &str, hub: HubOptions) -> Result<Agent> {
+        self.run_agent(cluster, SignedDuration::from_mins(30), Some(hub)).await
+    }
+
+    async fn run_agent(
+        &self,
+        cluster: &str,
+        deadline: SignedDuration,
+        hub: Option<HubOptions>,
+    ) -> Result<Agent> {
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
         let catalogs = Registries::new(Settings::default(), &metrics, stop.child_token())?;
-        let mut timings = Timings { recheck: SignedDuration::from_secs(5), ..Timings::default() };
+        let mut timings = Timings {
+            recheck: SignedDuration::from_secs(5),
+            inventory_period: SignedDuration::from_secs(5),
+            ..Timings::default()
+        };
         timings.driver.step_deadline = deadline;
         let options = AgentOptions {
             namespace: self.home.as_str().try_into()?,
             catalogs: Arc::new(catalogs),
             metrics,
             timings,
+            hub,
             ..AgentOptions::new(
                 self.cluster.api().client_as(AGENT).await?,
-                "one".try_into()?,
+                cluster.try_into()?,
                 Clock::real(),
             )
         };
@@ -195,7 +241,15 @@ impl Rig {
 
     /// A person orders that packages go as far as their channels do.
     pub(crate) async fn order(&self, packages: &[&str]) -> Result<()> {
-        let operators: Vec<Value> = packages.iter().map(|p| json!({"package": p})).collect();
+        self.order_targets(packages.iter().map(|p| json!({"package": p})).collect()).await
+    }
+
+    /// A person orders just this version.
+    pub(crate) async fn order_version(&self, package: &str, version: &str) -> Result<()> {
+        self.order_targets(vec![json!({"package": package, "version": version})]).await
+    }
+
+    async fn order_targets(&self, operators: Vec<Value>) -> Result<()> {
         let spec = json!({
             "origin": "Local", "type": "Targets", "targets": {"operators": operators},
             "consent": "Any", "stage": "Rollout", "control": "Running", "afterUpgrade": "Hold",

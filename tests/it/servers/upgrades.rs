@@ -16,7 +16,7 @@ use super::{
 };
 
 /// A chain of versions of one package.
-fn chain<'a>(package: &'a str, versions: &[&'a str]) -> Vec<Release<'a>> {
+pub(super) fn chain<'a>(package: &'a str, versions: &[&'a str]) -> Vec<Release<'a>> {
     let mut releases = vec![];
     let mut before = None;
     for version in versions {
@@ -30,8 +30,8 @@ fn chain<'a>(package: &'a str, versions: &[&'a str]) -> Vec<Release<'a>> {
     releases
 }
 
-/// The preflight check that holds the cluster.
-fn held_by(status: &serde_json::Value) -> Vec<(String, String)> {
+/// The preflight checks that hold the cluster, with their reasons.
+pub(super) fn held_by(status: &serde_json::Value) -> Vec<(String, String)> {
     let results = status["preflight"]["results"].as_array().into_iter().flatten();
     let failed = results.filter(|result| result["outcome"] == "Fail");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
@@ -39,7 +39,7 @@ fn held_by(status: &serde_json::Value) -> Vec<(String, String)> {
 }
 
 /// The names of these checks.
-fn checks(status: &serde_json::Value) -> Vec<String> {
+pub(super) fn checks(status: &serde_json::Value) -> Vec<String> {
     held_by(status).into_iter().map(|(check, _)| check).collect()
 }
 

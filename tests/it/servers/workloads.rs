@@ -21,18 +21,29 @@ pub(crate) enum Rollout {
     Never,
     /// It does not become available, and its deadline passes.
     DeadlineExceeded,
+    /// No pod of it is available any more.
+    Lost,
 }
 
 /// The Deployments of one namespace. They stand still once this is dropped.
 #[derive(Debug)]
 pub(crate) struct Workloads {
-    told: Arc<Mutex<BTreeMap<String, Rollout>>>,
+    told: Arc<Mutex<BTreeMap<String, Told>>>,
     task: JoinHandle<()>,
+}
+
+/// What a Deployment was told.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    rollout: Rollout,
+    /// How many times it was told to do so at once.
+    turns: u32,
 }
 
 /// A generation that is being rolled out.
 struct Seen {
     generation: i64,
+    turns: u32,
     since: Instant,
     rollout: Rollout,
     shown: Shown,
@@ -44,6 +55,7 @@ enum Shown {
     Coming,
     Well,
     Late,
+    Lost,
 }
 
 const LOOK: Duration = Duration::from_millis(200);
@@ -54,14 +66,25 @@ const QUICK: Rollout = Rollout::Well(Duration::from_secs(1));
 impl Workloads {
     /// All rollouts are well after a second, until told otherwise.
     pub(crate) fn start(objects: Objects, namespace: &str) -> Self {
-        let told = Arc::<Mutex<BTreeMap<String, Rollout>>>::default();
+        let told = Arc::<Mutex<BTreeMap<String, Told>>>::default();
         let task = tokio::spawn(drive(objects, namespace.to_owned(), Arc::clone(&told)));
         Self { told, task }
     }
 
     /// What the rollouts of a Deployment that begin from now on do.
     pub(crate) fn tell(&self, deployment: &str, rollout: Rollout) {
-        self.told.lock().insert(deployment.to_owned(), rollout);
+        self.put(deployment, rollout, 0);
+    }
+
+    /// What becomes of a Deployment from now on.
+    pub(crate) fn tell_now(&self, deployment: &str, rollout: Rollout) {
+        self.put(deployment, rollout, 1);
+    }
+
+    fn put(&self, deployment: &str, rollout: Rollout, more: u32) {
+        let mut told = self.told.lock();
+        let turns = told.get(deployment).map_or(0, |told| told.turns) + more;
+        told.insert(deployment.to_owned(), Told { rollout, turns });
     }
 }
 
@@ -71,7 +94,7 @@ impl Drop for Workloads {
     }
 }
 
-async fn drive(objects: Objects, namespace: String, told: Arc<Mutex<BTreeMap<String, Rollout>>>) {
+async fn drive(objects: Objects, namespace: String, told: Arc<Mutex<BTreeMap<String, Told>>>) {
     let mut seen = BTreeMap::new();
     let mut turns = interval(LOOK);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -88,7 +111,7 @@ async fn drive(objects: Objects, namespace: String, told: Arc<Mutex<BTreeMap<Str
 
 async fn roll_out(
     objects: &Objects,
-    told: &Mutex<BTreeMap<String, Rollout>>,
+    told: &Mutex<BTreeMap<String, Told>>,
     seen: &mut BTreeMap<String, Seen>,
     deployment: &Value,
 ) -> Result<()> {
@@ -97,18 +120,18 @@ async fn roll_out(
     let generation = deployment["metadata"]["generation"].as_i64().unwrap_or(0);
     let id = text("uid");
     let now = Instant::now();
-    let fresh = || {
-        let rollout = told.lock().get(&name).copied().unwrap_or(QUICK);
-        Seen { generation, since: now, rollout, shown: Shown::Nothing }
-    };
+    let Told { rollout, turns } =
+        told.lock().get(&name).copied().unwrap_or(Told { rollout: QUICK, turns: 0 });
+    let fresh = || Seen { generation, turns, since: now, rollout, shown: Shown::Nothing };
     let seen = seen.entry(id).or_insert_with(fresh);
-    if seen.generation != generation {
+    if (seen.generation, seen.turns) != (generation, turns) {
         *seen = fresh();
     }
     let wanted = match seen.rollout {
         Rollout::Well(after) if seen.since.elapsed() >= after => Shown::Well,
         Rollout::Well(_) | Rollout::Never => Shown::Coming,
         Rollout::DeadlineExceeded => Shown::Late,
+        Rollout::Lost => Shown::Lost,
     };
     if seen.shown == wanted {
         return Ok(());
@@ -143,6 +166,11 @@ fn status(deployment: &Value, generation: i64, shown: Shown) -> Value {
             unready,
             unready + replicas,
             condition("Progressing", false, "ProgressDeadlineExceeded", "its deadline has passed"),
+        ),
+        Shown::Lost => (
+            0,
+            replicas,
+            condition("Progressing", true, "NewReplicaSetAvailable", "it has rolled out"),
         ),
     };
     let available = if ready > 0 {

@@ -2,7 +2,7 @@
 
 use wavelift_core::{causes::sentence, version::Version};
 
-use super::CatalogKey;
+use super::{CatalogKey, answers::Reason};
 use crate::catalog::{BadNeed, BadRule, ChainError};
 
 /// Why OLM's resolution of the namespace fails. No Subscription of the namespace moves then.
@@ -111,6 +111,13 @@ pub enum Unmet {
     },
 }
 
+fn stays(target: &Version, why: Option<&Reason>) -> String {
+    match why {
+        Some(why) => format!("{target} {why}"),
+        None => format!("no edge leads on to {target}"),
+    }
+}
+
 fn listed(unmet: &[Unmet]) -> String {
     unmet.iter().fold(String::new(), |text, unmet| text + "; " + &unmet.to_string())
 }
@@ -186,14 +193,19 @@ pub enum NoPath {
         version: Version,
     },
     /// The namespace stays before the target is reached.
-    #[error("`{package}` stays at `{}`: no edge leads on to {target}", .installed.as_deref().unwrap_or("nothing"))]
-    NoEdge {
+    #[error(
+        "`{package}` stays at `{}`: {}",
+        .installed.as_deref().unwrap_or("nothing"), stays(.target, .why.as_ref())
+    )]
+    Stays {
         /// The package.
         package: String,
         /// The CSV it stays at.
         installed: Option<String>,
         /// The target.
         target: Version,
+        /// Why the target is not taken from there, where there is a word on it.
+        why: Option<Reason>,
     },
     /// The hops come back to where they were.
     #[error("the hops go round in a circle after {hops} hops")]
@@ -226,7 +238,7 @@ impl NoPath {
             Self::NotSubscribed { .. } => "NotSubscribed",
             Self::AlreadyPast { .. } => "AlreadyPast",
             Self::Overshoots { .. } => "Overshoots",
-            Self::NoEdge { .. } => "NoEdge",
+            Self::Stays { .. } => "Stays",
             Self::Circle { .. } => "Circle",
             Self::TooManyHops { .. } => "TooManyHops",
         }

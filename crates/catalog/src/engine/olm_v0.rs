@@ -8,8 +8,13 @@
 
 use std::collections::BTreeSet;
 
+use wavelift_core::version::Version;
+
 use self::nodes::{Node, NodeId, Problem};
-use super::{Answers, Catalogs, Cause, Engine, Explanation, Move, Next, Request, ResolveError};
+use super::{
+    Answers, Catalogs, Cause, Engine, Explanation, Move, Next, PassedOver, Reason, Request,
+    ResolveError,
+};
 
 mod answers;
 mod chance;
@@ -30,6 +35,19 @@ impl Engine for OlmV0 {
         let problem = nodes::problem(catalogs, request, &installed)?;
         let chosen = answers::answer(&problem)?;
         Ok(to_next(&problem, request, &chosen))
+    }
+
+    fn why_not(
+        &self,
+        catalogs: &Catalogs,
+        request: &Request,
+        package: &str,
+        version: &Version,
+    ) -> Option<Reason> {
+        let told = self.explain(catalogs, request).ok()?;
+        let of = told.into_iter().find(|explanation| explanation.package == package)?;
+        let is_it = |passed: &PassedOver| passed.version.as_ref().is_some_and(|v| v.is_at(version));
+        of.passed.into_iter().find(is_it).map(|passed| passed.reason)
     }
 }
 

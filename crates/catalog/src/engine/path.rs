@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use wavelift_core::version::Version;
 
-use super::{Move, Next, NoPath, PathError, Request, ResolveError};
+use super::{Move, Next, NoPath, PathError, Reason, Request, ResolveError};
 
 /// No real operator needs more hops; the longest chain in a public catalog has below 200 entries.
 const HOPS_MAX: usize = 1000;
@@ -46,6 +46,7 @@ impl Hop {
 
 pub(super) fn follow(
     next: &mut dyn FnMut(&Request) -> Result<Next, ResolveError>,
+    why_not: &dyn Fn(&Request, &str, &Version) -> Option<Reason>,
     request: &Request,
     targets: &BTreeMap<String, Version>,
 ) -> Result<Path, PathError> {
@@ -73,7 +74,12 @@ pub(super) fn follow(
                 hops.push(Hop { moves });
             }
             (Next::Stays, None) => return Ok(Path { hops, end: PathEnd::Stays }),
-            (Next::Stays, Some(no_edge)) => return Err(no_edge.into()),
+            (Next::Stays, Some(mut no_path)) => {
+                if let NoPath::Stays { package, target, why, .. } = &mut *no_path {
+                    *why = why_not(&at, package, target);
+                }
+                return Err(no_path.into());
+            }
         }
     }
 }
@@ -102,10 +108,11 @@ fn first_unreached(
             }));
         }
         if unreached.is_none() && !version.is_some_and(|version| version.is_at(target)) {
-            unreached = Some(Box::new(NoPath::NoEdge {
+            unreached = Some(Box::new(NoPath::Stays {
                 package: package.clone(),
                 installed: installed.map(|installed| installed.csv.clone()),
                 target: target.clone(),
+                why: None,
             }));
         }
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// No campaign is watched longer than a year.
-const WATCH_SECONDS_MAX: u64 = 60 * 60 * 24 * 365;
+pub(super) const WATCH_SECONDS_MAX: u64 = 60 * 60 * 24 * 365;
 
 /// `wavelift status`
 pub(super) async fn status(context: &Context<'_>, what: &StatusArgs) -> anyhow::Result<Exit> {
@@ -26,7 +26,8 @@ pub(super) async fn status(context: &Context<'_>, what: &StatusArgs) -> anyhow::
             let names =
                 |detail: &wavelift_api::live::ClusterDetail| vec![detail.cluster.row.name.clone()];
             if !context.printer.machine(&detail, names)? {
-                let text = render::cluster(&detail.cluster, name, detail.time, context.printer);
+                let seen = render::Seen::InCampaign(name);
+                let text = render::cluster(&detail.cluster, seen, detail.time, context.printer);
                 context.printer.text(&text);
             }
             Ok(Exit::Success)

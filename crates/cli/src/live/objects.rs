@@ -213,9 +213,10 @@ fn view(fleet: &FleetUpgrade) -> UpgradeView {
     }
 }
 
-fn cluster(upgrade: &ClusterUpgrade) -> ClusterView {
+/// A ClusterUpgrade as the JSON API would show it.
+pub(crate) fn cluster(upgrade: &ClusterUpgrade) -> ClusterView {
     let status = upgrade.status.clone().unwrap_or_default();
-    let plan = upgrade.spec.plan.clone().unwrap_or_default();
+    let plan = upgrade.spec.plan.clone().or_else(|| status.plan.clone()).unwrap_or_default();
     let mut names: BTreeMap<String, MoveView> = BTreeMap::new();
     for item in plan.steps.iter().flat_map(|step| &step.moves) {
         names
@@ -252,7 +253,7 @@ fn cluster(upgrade: &ClusterUpgrade) -> ClusterView {
         epoch: status.epoch,
         attempt: status.attempt,
         agent_version: None,
-        plan_digest: upgrade.spec.plan_digest.clone(),
+        plan_digest: upgrade.spec.plan_digest.clone().or(status.plan_digest),
         start_time: status.start_time,
         completion_time: status.completion_time,
         steps: steps(&plan, &status.steps),

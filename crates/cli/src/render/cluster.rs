@@ -49,10 +49,19 @@ fn path(moves: &[MoveView]) -> String {
     moves.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// Where a cluster is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Seen<'a> {
+    /// From the hub, as a member of this campaign.
+    InCampaign(&'a str),
+    /// On the cluster itself, by this ClusterUpgrade.
+    Locally(&'a str),
+}
+
 /// One cluster with its steps and checks.
 pub(crate) fn cluster(
     view: &ClusterView,
-    campaign: &str,
+    seen: Seen<'_>,
     now: Timestamp,
     printer: &Printer,
 ) -> String {
@@ -64,7 +73,10 @@ pub(crate) fn cluster(
         out!(text, "{:<14}{value}", format!("{name}:"));
     };
     let wave = if row.wave.is_empty() { String::new() } else { format!(" (wave {})", row.wave) };
-    field("Cluster", &format!("{}{wave}", row.name));
+    match seen {
+        Seen::InCampaign(_) => field("Cluster", &format!("{}{wave}", row.name)),
+        Seen::Locally(name) => field("Upgrade", name),
+    }
     let step = row.step.as_ref().map_or_else(String::new, |step| format!(" at step {step}"));
     field("State", &format!("{state}{step}"));
     if let Some(waiting) = &row.waiting_on {
@@ -73,6 +85,7 @@ pub(crate) fn cluster(
     field("Path", &path(&row.moves));
     let heard = row.last_heard_time.map_or_else(String::new, |t| words::age(t, now) + " ago");
     match row.agent {
+        _ if matches!(seen, Seen::Locally(_)) => field("Message", &row.message),
         AgentStateName::Connected => field("Agent", &format!("connected, last report {heard}")),
         AgentStateName::Silent => field("Agent", &format!("not heard, last report {heard}")),
         AgentStateName::Unknown => field("Agent", "unknown: give --url for live data"),
@@ -82,7 +95,16 @@ pub(crate) fn cluster(
     if let Some(failure) = &view.failure {
         out!(text, "\nFailed: {} ({})", failure.message, failure.reason);
         out!(text, "What next: {}", failure.remediation);
-        out!(text, "Then: {} retry {campaign} --cluster {}", printer.usage(), row.name);
+        match seen {
+            Seen::InCampaign(campaign) => {
+                out!(text, "Then: {} retry {campaign} --cluster {}", printer.usage(), row.name);
+            }
+            Seen::Locally(name) => {
+                let next = view.attempt.saturating_add(1);
+                let patch = format!(r#"{{"spec":{{"attempt":{next}}}}}"#);
+                out!(text, "Then: kubectl patch clusterupgrade {name} --type merge -p '{patch}'");
+            }
+        }
     }
     for insight in &view.insights {
         out!(
@@ -94,7 +116,44 @@ pub(crate) fn cluster(
         );
     }
     text.push_str(&checks(view, now, printer));
+    if matches!(seen, Seen::Locally(_)) {
+        text.push_str(&conditions(view));
+    }
     text
+}
+
+/// What operators say of themselves.
+fn conditions(view: &ClusterView) -> String {
+    let mut text = String::new();
+    for said in &view.operator_conditions {
+        out!(
+            text,
+            "{}: {} is {} ({}) {}",
+            said.csv,
+            said.kind,
+            said.status,
+            said.reason,
+            said.message
+        );
+    }
+    if text.is_empty() { text } else { format!("\nWhat operators say of themselves:\n{text}") }
+}
+
+/// The upgrades of one cluster, one a line.
+pub(crate) fn upgrades(rows: &[ClusterRow], printer: &Printer) -> String {
+    let mut table = Table::new(&["NAME", "STATE", "STEP", "PERCENT", "PATH", "MESSAGE"]);
+    for row in rows {
+        let (icon, tone) = words::state_icon(row.state);
+        table.row(vec![
+            Cell::text(&row.name),
+            Cell::text(format!("{icon} {:?}", row.state)).tone(tone),
+            Cell::text(row.step.clone().unwrap_or_default()),
+            Cell::text(row.percent.map_or_else(|| "-".to_owned(), |p| format!("{p}%"))),
+            Cell::text(path(&row.moves)),
+            Cell::text(&row.message),
+        ]);
+    }
+    table.render(printer)
 }
 
 fn steps(view: &ClusterView, now: Timestamp, printer: &Printer) -> String {

@@ -458,6 +458,20 @@ fn with_reasons() -> Catalogs {
 }
 
 #[test]
+fn a_target_that_is_not_reached_says_what_speaks_against_it() {
+    let request = request(vec![subscription("alpha", "stable", Some("1.1.0"))]);
+    let says = |version: &str| {
+        let targets = [("alpha".to_owned(), Version::parse(version).unwrap())].into();
+        OlmV0.path(&with_reasons(), &request, &targets).unwrap_err().to_string()
+    };
+    let stays = |why: &str| format!("`alpha` stays at `alpha.v1.1.0`: {why}");
+    let needs = "1.3.0 needs package `beta` in >=3.0.0, which nothing visible can give";
+    assert_eq!(says("1.3.0"), stays(needs));
+    assert_eq!(says("1.5.0"), stays("1.5.0 is not in the subscribed channel `stable`"));
+    assert_eq!(says("9.0.0"), stays("no edge leads on to 9.0.0"));
+}
+
+#[test]
 fn every_bundle_that_is_not_taken_has_its_reason() {
     let request = request(vec![subscription("alpha", "stable", Some("1.0.0"))]);
     let [of] = OlmV0.explain(&with_reasons(), &request).unwrap().try_into().unwrap();

@@ -41,7 +41,7 @@ fn check(plans: &[&[(&str, &str, &str)]], targets: &[(&str, &str)]) -> Result<Pa
         Ok(Next::Moves(moves.collect()))
     };
     let targets = targets.iter().map(|(package, to)| ((*package).to_owned(), v(to))).collect();
-    follow(&mut next, &request, &targets)
+    follow(&mut next, &|_, _, _| None, &request, &targets)
 }
 
 #[track_caller]
@@ -93,12 +93,22 @@ fn a_hop_past_the_target_is_named() {
 
 #[test]
 fn a_target_that_is_not_reached_is_named_with_where_it_stays() {
-    let expected = NoPath::NoEdge {
+    let stays = |why| NoPath::Stays {
         package: "alpha".to_owned(),
         installed: Some("alpha.v1.1.0".to_owned()),
         target: v("1.2.0"),
+        why,
     };
-    assert_eq!(no_path(check(&[&[A1]], &[("alpha", "1.2.0"), ("beta", "1.0.0")])), expected);
+    let targets = [("alpha", "1.2.0"), ("beta", "1.0.0")];
+    let found = no_path(check(&[&[A1]], &targets));
+    assert_eq!(found, stays(None));
+    assert_eq!(found.to_string(), "`alpha` stays at `alpha.v1.1.0`: no edge leads on to 1.2.0");
+    let needs = Reason::Needs { need: "package butter >=3.0.0".to_owned() };
+    assert_eq!(
+        stays(Some(needs)).to_string(),
+        "`alpha` stays at `alpha.v1.1.0`: 1.2.0 needs package butter >=3.0.0, which nothing visible \
+         can give"
+    );
 }
 
 #[test]

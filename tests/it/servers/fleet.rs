@@ -114,11 +114,14 @@ impl HubSide {
     /// Waits until a cluster's row is as `wanted`.
     async fn until_row(&self, cluster: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         let path = format!("/api/v1/fleetupgrades/{HOME}/{CAMPAIGN}/clusters/{cluster}");
+        let seen = std::sync::Mutex::new(Value::Null);
         let look = || async {
             let row = http::json(self.hub.http_address(), &path).await?;
+            *seen.lock().expect("nobody panics with it") = row.clone();
             Ok(wanted(&row).then_some(row))
         };
-        self.objects.until(&format!("{cluster} to be as wanted"), look).await
+        let found = self.objects.until(&format!("{cluster} to be as wanted"), look).await;
+        found.with_context(|| format!("it is {seen:?}"))
     }
 
     async fn until_ended(&self, cluster: &str) -> Result<()> {
@@ -259,7 +262,16 @@ async fn a_fleet_goes_as_far_as_its_users_word_while_catalogs_change() {
     basalt.lamps.serve(&shorter).await.unwrap();
     let next = Release::new("lamp", "1.4.0").replaces("1.3.0").skip_range(">=1.0.0 <1.4.0");
     cedar.lamps.serve(&[lamps(), vec![next]].concat()).await.unwrap();
-    let resolved_anew = |row: &Value| waits_for_consent(row) || row["waitingOn"]["type"] == "Wave";
+    let lamp = |row: &Value| {
+        let moves = row["moves"].as_array().into_iter().flatten();
+        let lamp = moves.filter(|item| item["package"] == "lamp").next_back();
+        lamp.map(|item| (item["to"].clone(), item["hops"].clone()))
+    };
+    for (cluster, way) in
+        [("basalt", (json!("1.3.0"), json!(1))), ("cedar", (json!("1.4.0"), json!(1)))]
+    {
+        hub.until_row(cluster, |row| lamp(row).as_ref() == Some(&way)).await.unwrap();
+    }
     hub.edit(&json!({"control": "Running"})).await.unwrap();
     hub.until_ended("amber").await.unwrap();
     assert_eq!(
@@ -271,7 +283,6 @@ async fn a_fleet_goes_as_far_as_its_users_word_while_catalogs_change() {
     );
 
     for cluster in ["basalt", "cedar"] {
-        hub.until_row(cluster, resolved_anew).await.unwrap();
         hub.until_row(cluster, waits_for_consent).await.unwrap();
     }
     assert_ne!(hub.status().await.unwrap()["planDigest"], launched);

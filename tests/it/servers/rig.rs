@@ -1,6 +1,6 @@
 //! A namespace on the shared cluster with a catalog, operators and an agent of its own.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::SignedDuration;
@@ -215,7 +215,9 @@ impl Rig {
     ) -> Result<Agent> {
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
-        let catalogs = Registries::new(Settings::default(), &metrics, stop.child_token())?;
+        // A registry that is there again in a moment, OLM may not even have missed.
+        let settings = Settings { period: Duration::from_secs(10), ..Settings::default() };
+        let catalogs = Registries::new(settings, &metrics, stop.child_token())?;
         let mut timings = Timings {
             recheck: SignedDuration::from_secs(5),
             inventory_period: SignedDuration::from_secs(5),

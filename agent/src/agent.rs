@@ -32,8 +32,9 @@ use crate::{
 /// From one look at the cluster's versions to the next, at least, in real time: they change once
 /// in weeks.
 const VERSIONS_PERIOD: Duration = Duration::from_secs(30);
-/// From a pass that failed to the next, in real time.
+/// From a pass that failed to the next, in real time. It doubles with each further one.
 const RETRY: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(16);
 
 /// Why the agent ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,8 @@ pub(crate) async fn run_with(
         is_ready: false,
         wake: Wake::default(),
         retry: None,
+        pause: RETRY,
+        is_blind: false,
         wishes: Wishes::default(),
         options,
         ready,
@@ -121,6 +124,10 @@ struct Agent {
     is_ready: bool,
     wake: Wake,
     retry: Option<tokio::time::Instant>,
+    /// What comes before the next try.
+    pause: Duration,
+    /// Whether something that was read before cannot be read now.
+    is_blind: bool,
     wishes: Wishes,
 }
 
@@ -217,17 +224,34 @@ impl Agent {
             self.ready.set_ready();
         }
         self.announce();
+        self.note_what_is_unread();
         let seen = Seen { mirror: &self.mirror, current: &self.current };
         match self.executor.pass(seen).await {
             Ok(wake) => {
                 self.wake = wake;
                 self.retry = None;
+                self.pause = RETRY;
             }
             Err(error) => {
                 warn!(error = %chain(&error), "a pass was not finished");
                 self.wake = Wake::default();
-                self.retry = Some(tokio::time::Instant::now() + RETRY);
+                self.retry = Some(tokio::time::Instant::now() + self.pause);
+                self.pause = (self.pause * 2).min(RETRY_MAX);
             }
+        }
+    }
+
+    /// Tells once that the cluster cannot be read, and once that it can be again.
+    fn note_what_is_unread(&mut self) {
+        let behind = self.mirror.behind();
+        self.metrics.unread(behind.iter().map(|(kind, _)| *kind));
+        let was_blind = std::mem::replace(&mut self.is_blind, !behind.is_empty());
+        match behind.first() {
+            Some((kind, behind)) if !was_blind => {
+                warn!(kind, why = behind.why, "the cluster cannot be read; nothing is decided");
+            }
+            None if was_blind => info!("the cluster is read again"),
+            Some(_) | None => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -21,8 +21,9 @@ use wavelift_runtime::{
 };
 
 use crate::{
-    AgentOptions, HubOptions,
+    AgentOptions, HubOptions, Timings,
     catalogs::{self, Files, FilesFirst, Registries},
+    client,
 };
 
 /// How often certificate files are looked at.
@@ -54,6 +55,9 @@ pub struct Args {
     /// read from their registries.
     #[arg(long = "catalog", value_name = "NAMESPACE/NAME=PATH")]
     pub catalogs: Vec<String>,
+    /// How long after a check that held the cluster the checks are run again, such as `5m`.
+    #[arg(long, env = "WAVELIFT_RECHECK")]
+    pub recheck: Option<SignedDuration>,
     /// Begin simulated time here.
     #[arg(long, requires = "clock_factor")]
     pub clock_origin: Option<Timestamp>,
@@ -89,14 +93,19 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn options(args: &Args, stop: &CancellationToken) -> anyhow::Result<AgentOptions> {
-    let client = client(args).await.context("kubeconfig")?;
     let paths: Result<Vec<_>, String> =
         args.catalogs.iter().map(|text| catalogs::parse_flag(text)).collect();
     let paths = paths.map_err(anyhow::Error::msg).context("--catalog")?;
     let metrics = Metrics::new();
+    let client = connect(args, &metrics).await.context("kubeconfig")?;
     let registries = Registries::new(catalogs::Settings::default(), &metrics, stop.clone())
         .context("metrics")?;
+    let mut timings = Timings::default();
+    if let Some(recheck) = args.recheck {
+        timings.recheck = recheck.max(SignedDuration::from_secs(1));
+    }
     Ok(AgentOptions {
+        timings,
         namespace: args.namespace.clone(),
         hub: hub(args, stop).await?,
         catalogs: Arc::new(FilesFirst::new(Files::new(paths), registries)),
@@ -113,7 +122,7 @@ fn clock(args: &Args) -> Clock {
     }
 }
 
-async fn client(args: &Args) -> anyhow::Result<Client> {
+async fn connect(args: &Args, metrics: &Metrics) -> anyhow::Result<Client> {
     let config = match &args.kubeconfig {
         Some(path) => {
             let kubeconfig = Kubeconfig::read_from(path)?;
@@ -121,7 +130,7 @@ async fn client(args: &Args) -> anyhow::Result<Client> {
         }
         None => Config::infer().await?,
     };
-    Ok(Client::try_from(config)?)
+    Ok(client::client(config, metrics)?)
 }
 
 async fn hub(args: &Args, stop: &CancellationToken) -> anyhow::Result<Option<HubOptions>> {

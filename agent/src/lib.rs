@@ -7,6 +7,7 @@
 mod agent;
 pub mod catalogs;
 pub mod checks;
+pub mod client;
 pub mod config;
 pub mod drivers;
 pub mod inventory;
@@ -16,6 +17,7 @@ pub mod metrics;
 pub mod mirror;
 pub mod objects;
 mod query;
+pub mod rights;
 pub mod upgrade;
 mod wishes;
 

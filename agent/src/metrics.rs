@@ -32,6 +32,7 @@ pub struct Metrics {
     approvals: Counters<1>,
     ended: Counters<1>,
     refused: Counters<1>,
+    behind: Gauges<1>,
 }
 
 // === impl Error ===
@@ -78,7 +79,8 @@ impl Metrics {
             )?,
             approvals: metrics.counters(
                 "wavelift_agent_installplan_approvals_total",
-                "InstallPlan approvals: approved, stale (it had changed, nothing was written), refused.",
+                "InstallPlan approvals: approved, stale (it had changed, nothing was written), refused, \
+                 unanswered (whether it was done is not known).",
                 ["result"],
             )?,
             ended: metrics.counters(
@@ -89,6 +91,11 @@ impl Metrics {
             refused: metrics.counters(
                 "wavelift_agent_refusals_total",
                 "Wishes of the hub that were not obeyed, by kind.",
+                ["kind"],
+            )?,
+            behind: metrics.gauges(
+                "wavelift_agent_kind_unread",
+                "1 while this kind cannot be read, so that nothing is decided on it.",
                 ["kind"],
             )?,
         })
@@ -116,6 +123,14 @@ impl Metrics {
     /// An upgrade has ended.
     pub fn ended(&self, state: &'static str) {
         self.ended.with([state]).inc();
+    }
+
+    /// The kinds that cannot be read now.
+    pub fn unread<'a>(&self, kinds: impl Iterator<Item = &'a str>) {
+        self.behind.clear();
+        for kind in kinds {
+            self.behind.with([kind]).set(1);
+        }
     }
 
     /// A wish of the hub was not obeyed.

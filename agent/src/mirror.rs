@@ -12,7 +12,7 @@ use kube::{Api, Client, runtime::watcher};
 use tokio::sync::watch;
 use wavelift_api::ClusterUpgrade;
 
-pub use self::table::{Health, Watched};
+pub use self::table::{Behind, Health, Watched};
 use crate::objects::{
     COPIED_FROM, CatalogSource, Csv, Deployment, InstallPlan, OperatorCondition, OperatorGroup,
     Subscription,
@@ -144,14 +144,31 @@ impl Mirror {
     /// What could not be read, as short phrases.
     pub fn unread(&self) -> Vec<String> {
         let tables = [
-            ("Subscriptions", self.subscriptions.broken()),
-            ("ClusterServiceVersions", self.csvs.broken()),
-            ("OperatorGroups", self.operator_groups.broken()),
-            ("CatalogSources", self.catalog_sources.broken()),
+            ("Subscriptions", self.subscriptions.unread()),
+            ("ClusterServiceVersions", self.csvs.unread()),
+            ("OperatorGroups", self.operator_groups.unread()),
+            ("CatalogSources", self.catalog_sources.unread()),
         ];
-        let broken = |(kind, error): (&str, Option<String>)| Some(format!("{kind}: {}", error?));
-        tables.into_iter().filter_map(broken).collect()
+        let unread = |(kind, error): (&str, Option<String>)| Some(format!("{kind}: {}", error?));
+        tables.into_iter().filter_map(unread).collect()
     }
+
+    /// Which kinds are held as they may not be any more, with the reason.
+    pub fn behind(&self) -> Vec<(&'static str, Behind)> {
+        behind([
+            ("ClusterUpgrades", self.upgrades.behind()),
+            ("Subscriptions", self.subscriptions.behind()),
+            ("ClusterServiceVersions", self.csvs.behind()),
+            ("OperatorGroups", self.operator_groups.behind()),
+            ("CatalogSources", self.catalog_sources.behind()),
+        ])
+    }
+}
+
+fn behind<const N: usize>(
+    kinds: [(&'static str, Option<Behind>); N],
+) -> Vec<(&'static str, Behind)> {
+    kinds.into_iter().filter_map(|(kind, behind)| Some((kind, behind?))).collect()
 }
 
 impl NamespaceMirror {
@@ -169,6 +186,15 @@ impl NamespaceMirror {
         };
         broken("InstallPlans", self.install_plans.broken())
             .or_else(|| broken("Deployments", self.deployments.broken()))
+    }
+
+    /// Which kinds are held as they may not be any more, with the reason.
+    pub fn behind(&self) -> Vec<(&'static str, Behind)> {
+        behind([
+            ("InstallPlans", self.install_plans.behind()),
+            ("Deployments", self.deployments.behind()),
+            ("OperatorConditions", self.operator_conditions.behind()),
+        ])
     }
 }
 

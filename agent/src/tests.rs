@@ -4,6 +4,7 @@ mod hub;
 mod registries;
 pub(crate) mod registry;
 pub(crate) mod rig;
+mod trouble;
 
 use std::time::Duration;
 

@@ -6,6 +6,7 @@
 //! come; calling it more often changes nothing.
 
 mod advance;
+mod blind;
 mod end;
 mod prepare;
 pub mod replan;
@@ -105,6 +106,8 @@ struct Running {
     memory: Memory,
     watched: Option<(String, NamespaceMirror)>,
     written_at: Option<Timestamp>,
+    /// Since when what is seen of the cluster may be old.
+    blind_since: Option<Timestamp>,
     /// The progress that was told last.
     shown: Option<(usize, u8)>,
 }

@@ -1,14 +1,17 @@
 //! One kind of object, watched.
 
-use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::StreamExt as _;
 use kube::{
     Api, Resource,
-    runtime::{
-        WatchStreamExt as _,
-        watcher::{self, Event, watcher},
-    },
+    runtime::watcher::{self, Event, watcher},
 };
 use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
@@ -26,9 +29,26 @@ pub enum Health {
     Loading,
     /// It is watched.
     Ready,
+    /// What is held may be old: the API server is asked again and again.
+    Behind(Behind),
     /// The API server refuses it, with its words.
     Broken(String),
 }
+
+/// Since when a kind could not be read, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    /// In real time.
+    pub since: Instant,
+    /// In words.
+    pub why: String,
+}
+
+/// From one try to the next, in real time, once it has failed.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(8);
+/// A break that is over before then is nobody's business.
+const BRIEF: Duration = Duration::from_secs(5);
 
 /// The objects of one kind. The watch ends when this is dropped.
 #[derive(Debug)]
@@ -44,6 +64,8 @@ struct Table<K> {
     /// The list that is being read.
     next: BTreeMap<Key, Arc<K>>,
     health: Health,
+    /// Whether there was ever a whole list.
+    was_read: bool,
 }
 
 type Key = (String, String);
@@ -99,11 +121,29 @@ where
         self.table.read().health != Health::Loading
     }
 
-    /// Why it could not be read.
+    /// Why it may not be read.
     pub fn broken(&self) -> Option<String> {
         match &self.table.read().health {
             Health::Broken(error) => Some(error.clone()),
-            Health::Loading | Health::Ready => None,
+            Health::Loading | Health::Ready | Health::Behind(_) => None,
+        }
+    }
+
+    /// Why it has never been read.
+    pub fn unread(&self) -> Option<String> {
+        let table = self.table.read();
+        match &table.health {
+            Health::Broken(error) => Some(error.clone()),
+            Health::Behind(behind) if !table.was_read => Some(behind.why.clone()),
+            Health::Loading | Health::Ready | Health::Behind(_) => None,
+        }
+    }
+
+    /// Why what is held may be old.
+    pub fn behind(&self) -> Option<Behind> {
+        match &self.table.read().health {
+            Health::Behind(behind) => Some(behind.clone()),
+            Health::Loading | Health::Ready | Health::Broken(_) => None,
         }
     }
 }
@@ -122,18 +162,58 @@ async fn follow<K>(
 ) where
     K: Resource<DynamicType = ()> + Trim + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    let mut events = std::pin::pin!(watcher(api, config).default_backoff());
-    while let Some(event) = events.next().await {
-        let is_news = match event {
-            Ok(event) => table.write().take(event),
-            Err(error) => {
-                debug!(kind = %K::kind(&()), %error, "watch");
-                table.write().fail(&error)
+    let mut pauses = pauses();
+    loop {
+        // After a failure it is read whole: only then is it known to be current.
+        let mut events = std::pin::pin!(watcher(api.clone(), config.clone()));
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    if matches!(event, Event::InitDone) {
+                        pauses = self::pauses();
+                    }
+                    if table.write().take(event) {
+                        changed.raise();
+                    }
+                }
+                Err(error) => {
+                    debug!(kind = %K::kind(&()), %error, "watch");
+                    if table.write().fail(&error) {
+                        changed.raise();
+                    }
+                    break;
+                }
             }
-        };
-        if is_news {
-            changed.raise();
         }
+        tokio::time::sleep(pauses.next().unwrap_or(PAUSE_MAX)).await;
+    }
+}
+
+fn pauses() -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(PAUSE_MIN)
+        .with_max_delay(PAUSE_MAX)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
+
+/// Whether the API server says that there will be no answer, rather than none now.
+fn is_refusal(error: &watcher::Error) -> bool {
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) =
+        error
+    else {
+        return false;
+    };
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 403 | 404))
+}
+
+// === impl Behind ===
+
+impl Behind {
+    /// Whether it has lasted long enough to be told.
+    pub fn is_long(&self) -> bool {
+        self.since.elapsed() >= BRIEF
     }
 }
 
@@ -141,7 +221,12 @@ async fn follow<K>(
 
 impl<K> Default for Table<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), next: BTreeMap::new(), health: Health::Loading }
+        Self {
+            objects: BTreeMap::new(),
+            next: BTreeMap::new(),
+            health: Health::Loading,
+            was_read: false,
+        }
     }
 }
 
@@ -161,6 +246,7 @@ impl<K: Resource<DynamicType = ()> + Trim> Table<K> {
             Event::InitDone => {
                 self.objects = std::mem::take(&mut self.next);
                 self.health = Health::Ready;
+                self.was_read = true;
                 true
             }
             Event::Apply(object) => self.apply(object),
@@ -178,13 +264,22 @@ impl<K: Resource<DynamicType = ()> + Trim> Table<K> {
         true
     }
 
-    /// A list that is refused makes the kind unreadable; a watch that breaks is begun again.
+    /// What was read stays, and counts as old until it has been read again. Each failure is news:
+    /// whoever waits may have waited long enough to say so.
     fn fail(&mut self, error: &watcher::Error) -> bool {
-        let watcher::Error::InitialListFailed(error) = error else { return false };
-        let broken = Health::Broken(error.to_string());
-        let is_news = self.health != broken;
-        self.health = broken;
-        is_news
+        let why = error.to_string();
+        if is_refusal(error) && !self.was_read {
+            let broken = Health::Broken(why);
+            let is_news = self.health != broken;
+            self.health = broken;
+            return is_news;
+        }
+        let since = match &self.health {
+            Health::Behind(behind) => behind.since,
+            Health::Loading | Health::Ready | Health::Broken(_) => Instant::now(),
+        };
+        self.health = Health::Behind(Behind { since, why });
+        true
     }
 }
 

@@ -9,7 +9,8 @@ use wavelift_api::{
 use wavelift_core::plan::{Plan, Step};
 
 use super::{
-    Executor, RETRY, Running, Seen, Wake, fence, namespaces, plan_of, replan, show::show, status,
+    Executor, RETRY, Running, Seen, Wake, blind::cannot_tell, fence, namespaces, plan_of, replan,
+    show::show, status,
 };
 use crate::{
     drivers::olm_v0::{
@@ -71,6 +72,10 @@ impl Executor {
             };
             self.enter(index, &mut next);
             let place = Place { plan: &plan, step, index };
+            if let Some(behind) = self.blind(step, seen.mirror) {
+                cannot_tell(&behind, (index, plan.steps.len()), &mut next);
+                break;
+            }
             if index + 1 < plan.steps.len() && is_passed(place, seen) {
                 self.leave(index, &mut next);
                 continue;
@@ -116,6 +121,7 @@ impl Executor {
             memory: remembered(status, step.unwrap_or(0)),
             watched: None,
             written_at: None,
+            blind_since: None,
             shown: None,
         });
     }
@@ -262,6 +268,7 @@ impl Executor {
                 Applied::Done => "approved",
                 Applied::Stale => "stale",
                 Applied::Refused(_) => "refused",
+                Applied::Unanswered(_) => "unanswered",
             });
         }
         match applied {
@@ -278,8 +285,8 @@ impl Executor {
                 }
             }
             Applied::Stale => Turn::Rest(Wake::at(later(now, RETRY))),
-            Applied::Refused(why) => {
-                warn!(why, "refused");
+            Applied::Refused(why) | Applied::Unanswered(why) => {
+                warn!(why, "not done");
                 memory.refused = Some(why);
                 memory.refusals = memory.refusals.saturating_add(1);
                 let wait = RETRY * 2_i32.pow(memory.refusals.min(REFUSALS_MAX));
@@ -291,7 +298,7 @@ impl Executor {
     }
 
     /// The closer watch on a step's namespace; `None` until its first lists are there.
-    fn watch(&mut self, step: &Step, mirror: &Mirror) -> Option<&NamespaceMirror> {
+    pub(super) fn watch(&mut self, step: &Step, mirror: &Mirror) -> Option<&NamespaceMirror> {
         let running = self.running.as_mut()?;
         let name = step.namespace.as_str();
         if running.watched.as_ref().is_none_or(|(watched, _)| watched != name) {

@@ -11,7 +11,7 @@ use wavelift_api::{
 };
 use wavelift_core::{campaign, plan::Plan};
 
-use super::{Executor, RETRY, Seen, Wake, namespaces};
+use super::{Executor, RETRY, Seen, Wake, namespaces, status};
 use crate::{
     drivers::olm_v0::{
         Failure,
@@ -78,8 +78,11 @@ impl Executor {
     ) -> Result<Wake, journal::Error> {
         if upgrade.spec.after_upgrade == AfterUpgrade::Restore
             && let Some(plan) = plan
-            && !self.restore(upgrade, plan, seen.mirror).await
+            && let Err(why) = self.restore(upgrade, plan, seen.mirror).await
         {
+            let mut waiting = status::begin(upgrade);
+            waiting.message = Some(why);
+            self.write(upgrade, waiting, seen.mirror).await?;
             return Ok(Wake::at(later(self.clock.now(), RETRY)));
         }
         if self.write(upgrade, next, seen.mirror).await?.is_some() {
@@ -90,27 +93,38 @@ impl Executor {
         Ok(Wake::at(self.clock.now()))
     }
 
-    /// True when everything that was held in this upgrade's name is given back, or cannot be.
-    async fn restore(&self, upgrade: &ClusterUpgrade, plan: &Plan, mirror: &Mirror) -> bool {
+    /// Well when everything that was held in this upgrade's name is given back, or cannot be.
+    async fn restore(
+        &self,
+        upgrade: &ClusterUpgrade,
+        plan: &Plan,
+        mirror: &Mirror,
+    ) -> Result<(), String> {
         let holder = format!("{}/{}", self.journal.namespace(), upgrade.name_any());
-        let mut is_complete = true;
+        let mut outcome = Ok(());
         for namespace in namespaces(plan, 0) {
             for subscription in mirror.subscriptions.of(namespace) {
                 if objects::annotation(&*subscription, labels::HELD_BY) != Some(holder.as_str()) {
                     continue;
                 }
+                let name = objects::name(&*subscription);
                 let target =
                     Target { client: &self.client, mirror, namespace, holder: holder.as_str() };
                 match apply::restore(&subscription, target).await {
                     Applied::Done => {}
-                    Applied::Stale => is_complete = false,
+                    Applied::Stale => {
+                        outcome = Err(format!("giving back the approval of {name}"));
+                    }
+                    Applied::Unanswered(why) => {
+                        outcome =
+                            Err(format!("the approval of {name} is not given back yet: {why}"));
+                    }
                     Applied::Refused(why) => {
-                        let subscription = objects::name(&*subscription);
-                        warn!(subscription, why, "approval cannot be given back");
+                        warn!(subscription = name, why, "approval cannot be given back");
                     }
                 }
             }
         }
-        is_complete
+        outcome
     }
 }

@@ -48,6 +48,10 @@ impl Executor {
         upgrade: &Arc<ClusterUpgrade>,
         seen: Seen<'_>,
     ) -> Result<Readiness, journal::Error> {
+        let behind = seen.mirror.behind();
+        if !behind.is_empty() {
+            return self.cannot_prepare(upgrade, &behind, seen).await;
+        }
         let name = upgrade.name_any();
         let mut prepared = self.waiting.remove(&name).unwrap_or_default();
         if prepared.generation != upgrade.metadata.generation {

@@ -6,3 +6,5 @@
 mod check;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod rights;

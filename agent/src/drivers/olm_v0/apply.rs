@@ -30,6 +30,9 @@ pub enum Applied {
     Stale,
     /// The API server refused it, with its words.
     Refused(String),
+    /// Whether it was carried out is not known: the API server did not answer, or answered that it
+    /// cannot now.
+    Unanswered(String),
 }
 
 /// Where an action takes effect.
@@ -76,7 +79,9 @@ pub async fn hold(holds: &[Hold], target: Target<'_>) -> Applied {
         info!(namespace = hold.namespace, subscription = hold.name, "made Manual");
         match patch_subscription(&hold.namespace, &hold.name, &patch, target).await {
             Applied::Done => {}
-            other @ (Applied::Stale | Applied::Refused(_)) => return other,
+            other @ (Applied::Stale | Applied::Refused(_) | Applied::Unanswered(_)) => {
+                return other;
+            }
         }
     }
     Applied::Done
@@ -160,17 +165,22 @@ async fn delete(
 
 impl From<ssa::Error> for Applied {
     fn from(error: ssa::Error) -> Self {
-        match error {
+        let words = || wavelift_runtime::telemetry::chain(&error).to_string();
+        match &error {
             ssa::Error::Stale(_) | ssa::Error::NotFound(_) => Self::Stale,
+            ssa::Error::Api { source, .. } if !is_answer(source) => Self::Unanswered(words()),
             ssa::Error::Owned { .. }
             | ssa::Error::Exists(_)
             | ssa::Error::Invalid { .. }
             | ssa::Error::Forbidden { .. }
-            | ssa::Error::Api { .. } => {
-                Self::Refused(wavelift_runtime::telemetry::chain(&error).to_string())
-            }
+            | ssa::Error::Api { .. } => Self::Refused(words()),
         }
     }
+}
+
+/// Whether the API server has looked at the request and said no.
+fn is_answer(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code < 500 && status.code != 429)
 }
 
 impl fmt::Debug for Target<'_> {

@@ -20,17 +20,23 @@ use self::{
     olm::OlmV0,
 };
 
+pub(crate) mod account;
 pub(crate) mod api;
 pub(crate) mod certificates;
 mod fleet;
 mod held;
+mod isolated;
+mod killed;
 mod local;
 pub(crate) mod objects;
 pub(crate) mod olm;
 pub(crate) mod operators;
 pub(crate) mod process;
+pub(crate) mod proxy;
 pub(crate) mod rig;
+mod rights;
 mod slow;
+mod trouble;
 mod upgrades;
 pub(crate) mod workloads;
 
@@ -135,6 +141,12 @@ impl Cluster {
         Some(cluster)
     }
 
+    /// One for this test alone, or `None` after saying that it was left out.
+    pub(crate) async fn alone() -> Option<Arc<Self>> {
+        let programs = Programs::or_skip()?;
+        Some(Arc::new(Self::start(programs).await.expect("the servers start")))
+    }
+
     async fn start(programs: Programs) -> Result<Self> {
         let ground = Arc::new(Ground::start(programs).await?);
         Self::on(&ground, "one").await
@@ -144,6 +156,7 @@ impl Cluster {
     pub(crate) async fn on(ground: &Arc<Ground>, name: &str) -> Result<Self> {
         let api = ground.cluster(name).await?;
         let olm = OlmV0::start(&ground.programs, &api).await?;
+        account::install_roles(&Objects::new(api.client().await?)).await?;
         Ok(Self { api, _olm: olm, ground: Arc::clone(ground) })
     }
 

@@ -12,6 +12,7 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{interval, timeout};
 
@@ -33,7 +34,8 @@ pub(crate) struct Etcd {
 #[derive(Debug)]
 pub(crate) struct ApiServer {
     dir: PathBuf,
-    server: Server,
+    log: PathBuf,
+    server: Mutex<Server>,
 }
 
 // === impl Etcd ===
@@ -94,7 +96,8 @@ impl ApiServer {
             .arg(dir.join("audit.log"))
             .args(["--audit-log-mode", "blocking-strict"])
             .start()?;
-        let server = Self { dir, server };
+        let log = server.log().to_owned();
+        let server = Self { dir, log, server: Mutex::new(server) };
         let admin = certificates.client("admin", "system:masters")?;
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": name,
@@ -137,6 +140,17 @@ impl ApiServer {
         Ok(Client::try_from(config)?)
     }
 
+    /// SIGKILL; nobody answers any more when this returns.
+    pub(crate) fn stop(&self) {
+        self.server.lock().kill();
+    }
+
+    /// Starts it again as it was, and waits until it answers.
+    pub(crate) async fn resume(&self) -> Result<()> {
+        self.server.lock().restart()?;
+        self.ready().await
+    }
+
     /// Waits until it answers.
     pub(crate) async fn ready(&self) -> Result<()> {
         let client = self.client().await?;
@@ -151,7 +165,7 @@ impl ApiServer {
             }
         };
         let ready = timeout(PATIENCE, asked).await.context("it is not ready");
-        ready.with_context(|| child::tail(self.server.log()))?
+        ready.with_context(|| child::tail(&self.log))?
     }
 
     /// What was asked of it, as it was written down: one audit event a line.

@@ -20,6 +20,11 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Kind(&'static str, &'static str, &'static str, &'static str);
 
 pub(crate) const NAMESPACE: Kind = Kind("", "v1", "Namespace", "namespaces");
+pub(crate) const SERVICE_ACCOUNT: Kind = Kind("", "v1", "ServiceAccount", "serviceaccounts");
+pub(crate) const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
+pub(crate) const CLUSTER_ROLE_BINDING: Kind = rbac("ClusterRoleBinding", "clusterrolebindings");
+pub(crate) const ROLE: Kind = rbac("Role", "roles");
+pub(crate) const ROLE_BINDING: Kind = rbac("RoleBinding", "rolebindings");
 pub(crate) const DEPLOYMENT: Kind = Kind("apps", "v1", "Deployment", "deployments");
 pub(crate) const CRD: Kind =
     Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions");
@@ -41,6 +46,10 @@ const fn olm(version: &'static str, kind: &'static str, plural: &'static str) ->
     Kind("operators.coreos.com", version, kind, plural)
 }
 
+const fn rbac(kind: &'static str, plural: &'static str) -> Kind {
+    Kind("rbac.authorization.k8s.io", "v1", kind, plural)
+}
+
 /// The objects of one API server.
 #[derive(Clone)]
 pub(crate) struct Objects(Client);
@@ -50,6 +59,11 @@ pub(crate) struct Objects(Client);
 impl Objects {
     pub(crate) fn new(client: Client) -> Self {
         Self(client)
+    }
+
+    /// A client to whom the same is allowed.
+    pub(crate) fn client(&self) -> Client {
+        self.0.clone()
     }
 
     fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {

@@ -15,6 +15,7 @@ use wavelift_runtime::{Clock, metrics::Metrics};
 
 use super::{
     Cluster,
+    account::{self, Account},
     objects::{
         CLUSTER_UPGRADE, CSV, INSTALL_PLAN, Kind, NAMESPACE, OPERATOR_GROUP, Objects, SUBSCRIPTION,
     },
@@ -37,12 +38,15 @@ pub(crate) struct Rig {
     pub(crate) workloads: Workloads,
     /// The agent's own namespace.
     home: String,
+    /// Who the agent is.
+    pub(crate) account: Account,
     registry: Registry,
     cluster: Arc<Cluster>,
 }
 
 /// An agent at work; it is gone when this is dropped.
 pub(crate) struct Agent {
+    pub(crate) metrics: Metrics,
     task: JoinHandle<()>,
     _stop: DropGuard,
 }
@@ -62,17 +66,31 @@ impl Rig {
         name: &str,
         releases: &[Release<'_>],
     ) -> Result<Self> {
+        Self::start_without(cluster, name, releases, None).await
+    }
+
+    /// The same with an agent that has no right to a resource.
+    pub(crate) async fn start_without(
+        cluster: Arc<Cluster>,
+        name: &str,
+        releases: &[Release<'_>],
+        resource: Option<&str>,
+    ) -> Result<Self> {
         let objects = cluster.objects().await?;
         let (namespace, home) = (name.to_owned(), format!("{name}-agent"));
         for namespace in [&namespace, &home] {
             objects.create(NAMESPACE, "", &json!({"metadata": {"name": namespace}})).await?;
         }
+        let account = match resource {
+            None => Account::new(cluster.api(), &objects, &home).await?,
+            Some(resource) => Account::without(cluster.api(), &objects, &home, resource).await?,
+        };
         let folder = cluster.ground.folder(&format!("{name}-catalog"));
         let documents = operators::catalog(releases);
         let registry = Registry::start(&cluster.ground.programs, &folder, &documents).await?;
         registry.source(&objects, &namespace, CATALOG).await?;
         let workloads = Workloads::start(objects.clone(), &namespace);
-        let rig = Self { objects, namespace, workloads, home, registry, cluster };
+        let rig = Self { objects, namespace, workloads, home, account, registry, cluster };
         rig.group("group").await?;
         Ok(rig)
     }
@@ -199,17 +217,23 @@ impl Rig {
 
     /// Puts an agent on the cluster that waits no longer than this for a step.
     pub(crate) async fn agent_with_deadline(&self, deadline: SignedDuration) -> Result<Agent> {
-        self.run_agent("one", deadline, None).await
+        self.run_agent("one", None, deadline, None).await
     }
 
     /// Puts an agent on the cluster that works for a hub.
     pub(crate) async fn agent_of_hub(&self, cluster: &str, hub: HubOptions) -> Result<Agent> {
-        self.run_agent(cluster, SignedDuration::from_mins(30), Some(hub)).await
+        self.run_agent(cluster, None, SignedDuration::from_mins(30), Some(hub)).await
+    }
+
+    /// Puts an agent on the cluster that reaches it by way of whoever listens there.
+    pub(crate) async fn agent_by(&self, server: &str) -> Result<Agent> {
+        self.run_agent("one", Some(server), SignedDuration::from_mins(30), None).await
     }
 
     async fn run_agent(
         &self,
         cluster: &str,
+        server: Option<&str>,
         deadline: SignedDuration,
         hub: Option<HubOptions>,
     ) -> Result<Agent> {
@@ -224,38 +248,45 @@ impl Rig {
             ..Timings::default()
         };
         timings.driver.step_deadline = deadline;
+        let client = self.account.client(server, &metrics).await?;
         let options = AgentOptions {
             namespace: self.home.as_str().try_into()?,
             catalogs: Arc::new(catalogs),
-            metrics,
+            metrics: metrics.clone(),
             timings,
             hub,
-            ..AgentOptions::new(
-                self.cluster.api().client_as(AGENT).await?,
-                cluster.try_into()?,
-                Clock::real(),
-            )
+            ..AgentOptions::new(client, cluster.try_into()?, Clock::real())
         };
         let running = wavelift_agent::run(options, stop.clone());
         let task = tokio::spawn(async move { running.await.expect("the agent runs") });
-        Ok(Agent { task, _stop: stop.drop_guard() })
+        Ok(Agent { metrics, task, _stop: stop.drop_guard() })
+    }
+
+    /// Where the cluster is.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// A person orders that packages go as far as their channels do.
     pub(crate) async fn order(&self, packages: &[&str]) -> Result<()> {
-        self.order_targets(packages.iter().map(|p| json!({"package": p})).collect()).await
+        self.order_targets(packages.iter().map(|p| json!({"package": p})).collect(), "Hold").await
     }
 
     /// A person orders just this version.
     pub(crate) async fn order_version(&self, package: &str, version: &str) -> Result<()> {
-        self.order_targets(vec![json!({"package": package, "version": version})]).await
+        self.order_targets(vec![json!({"package": package, "version": version})], "Hold").await
     }
 
-    async fn order_targets(&self, operators: Vec<Value>) -> Result<()> {
+    /// A person orders a package, and that what was held is given back afterwards.
+    pub(crate) async fn order_and_restore(&self, package: &str) -> Result<()> {
+        self.order_targets(vec![json!({"package": package})], "Restore").await
+    }
+
+    async fn order_targets(&self, operators: Vec<Value>, afterwards: &str) -> Result<()> {
         let spec = json!({
             "origin": "Local", "type": "Targets", "targets": {"operators": operators},
-            "consent": "Any", "stage": "Rollout", "control": "Running", "afterUpgrade": "Hold",
-            "epoch": 0, "attempt": 0,
+            "consent": "Any", "stage": "Rollout", "control": "Running",
+            "afterUpgrade": afterwards, "epoch": 0, "attempt": 0,
         });
         let object = json!({"metadata": {"name": "go", "namespace": self.home}, "spec": spec});
         self.objects.create(CLUSTER_UPGRADE, &self.home, &object).await
@@ -296,11 +327,11 @@ impl Rig {
         Ok(sets)
     }
 
-    /// What the agent wrote in the operators' namespace, but for what was refused.
+    /// What agents wrote in the operators' namespace, but for what was refused.
     pub(crate) fn writes(&self) -> Result<Vec<Value>> {
         let mut audit = self.cluster.api().audit()?;
         audit.retain(|event| {
-            event["userAgent"] == AGENT
+            event["user"]["username"].as_str().is_some_and(account::is_agent)
                 && event["objectRef"]["namespace"] == self.namespace.as_str()
                 && event["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300)
         });

@@ -1,0 +1,255 @@
+//! SIGKILL of the agent, right before and right after each of its writes to a real API server.
+//!
+//! An upgrade of two hops that nothing disturbs says how many writes there are. Then each of them is
+//! hit twice: once the agent dies before it has gone out, once when it has been carried out and not
+//! been answered. Either way the next life must end where the undisturbed one did.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use wavelift_runtime::testing::is_long;
+
+use super::{
+    Cluster,
+    objects::SUBSCRIPTION,
+    proxy::{Harm, Proxy},
+    rig::Rig,
+    upgrades::chain,
+};
+use crate::harness::{
+    binaries::programs,
+    child::{self, Child},
+    router::Moment,
+};
+
+/// Not all writes are hit where tests must be short: those that change the cluster, after, and one
+/// in so many of all.
+const EVERY: usize = 9;
+/// At the same time: OLM throttles itself.
+const AT_ONCE: usize = 4;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_killed_around_any_of_its_writes_ends_where_an_undisturbed_one_does() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let wanted = undisturbed(&cluster).await.unwrap();
+    tell(&format!("undisturbed: {} writes: {}", wanted.writes.len(), wanted.writes.join(", ")));
+    let all = aims(&wanted.writes);
+    let aims: Vec<Aim> = if is_long() { all } else { some(&all, &wanted.writes) };
+    let outcomes = futures::stream::iter(aims)
+        .map(|aim| {
+            let (cluster, wanted) = (Arc::clone(&cluster), &wanted);
+            async move {
+                let outcome = disturbed(&cluster, aim, wanted).await;
+                let line = match &outcome {
+                    Ok(hit) => format!("{aim:?}: {hit}"),
+                    Err(error) => format!("{aim:?}: FAILED: {error:#}"),
+                };
+                tell(&line);
+                (line, outcome.is_ok())
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect::<Vec<_>>()
+        .await;
+    let bad = outcomes.iter().filter(|(_, is_good)| !is_good).map(|(line, _)| line.as_str());
+    let bad: Vec<&str> = bad.collect();
+    assert!(bad.is_empty(), "{} of {} failed:\n{}", bad.len(), outcomes.len(), bad.join("\n"));
+}
+
+/// Past the test harness, which keeps the output of good tests to itself.
+fn tell(line: &str) {
+    drop(writeln!(io::stderr(), "killed: {line}"));
+}
+
+/// Which write is hit, and on which side of it.
+#[derive(Debug, Clone, Copy)]
+struct Aim {
+    nth: u64,
+    moment: Moment,
+}
+
+fn aims(writes: &[String]) -> Vec<Aim> {
+    let sides = |nth| [Moment::Before, Moment::After].map(|moment| Aim { nth, moment });
+    (1..).take(writes.len()).flat_map(sides).collect()
+}
+
+fn some(all: &[Aim], writes: &[String]) -> Vec<Aim> {
+    let is_own = |nth: u64| writes[usize::try_from(nth).unwrap() - 1].contains("clusterupgrades");
+    let chosen = all.iter().enumerate().filter(|(index, aim)| {
+        index % EVERY == 0 || (aim.moment == Moment::After && !is_own(aim.nth))
+    });
+    chosen.map(|(_, aim)| *aim).collect()
+}
+
+/// How an upgrade ended.
+#[derive(Debug, PartialEq, Eq)]
+struct End {
+    csvs: Vec<String>,
+    approved: Vec<String>,
+    status: Value,
+    subscription: Value,
+}
+
+struct Undisturbed {
+    end: End,
+    writes: Vec<String>,
+}
+
+/// Operators, an order, and the way of an agent that is not there yet.
+struct Stage {
+    rig: Rig,
+    proxy: Proxy,
+    package: String,
+}
+
+impl Stage {
+    async fn set(cluster: &Arc<Cluster>, name: &str) -> Result<Self> {
+        let package = format!("kiln-{name}");
+        let releases = chain(&package, &["1.0.0", "1.1.0", "1.2.0"]);
+        let rig = Rig::start(Arc::clone(cluster), &format!("killed-{name}"), &releases).await?;
+        rig.install(&[(&package, "1.0.0")]).await?;
+        // As if an agent had held it from an earlier step on: so it is given back at the end.
+        let held = json!({"metadata": {"annotations": {
+            "wavelift.io/held-by": format!("{}/go", rig.home()),
+            "wavelift.io/install-plan-approval-before": "Automatic",
+        }}});
+        rig.objects.patch(SUBSCRIPTION, (&rig.namespace, &package), &held).await?;
+        rig.order_and_restore(&package).await?;
+        let proxy = Proxy::start(rig.cluster().api()).await?;
+        Ok(Self { rig, proxy, package })
+    }
+
+    fn spawn(&self) -> Result<Child> {
+        let dir = self.rig.cluster().ground.folder(&format!("{}-process", self.rig.home()));
+        fs::create_dir_all(&dir)?;
+        let kubeconfig = dir.join("kubeconfig");
+        let content = self.rig.account.kubeconfig(Some(&self.proxy.url()));
+        fs::write(&kubeconfig, content.to_string())?;
+        let args = ["--cluster", "one", "--namespace", self.rig.home(), "--http", "none"];
+        let mut args: Vec<_> = args.iter().map(Into::into).collect();
+        args.extend(["--recheck", "5s", "--kubeconfig"].map(Into::into));
+        args.push(kubeconfig.into_os_string());
+        Child::spawn(&programs()?.agent, args, &dir.join("agent.log"))
+    }
+
+    fn log(&self) -> String {
+        let folder = self.rig.cluster().ground.folder(&format!("{}-process", self.rig.home()));
+        child::tail(&folder.join("agent.log"))
+    }
+
+    /// Waits until it has succeeded, and says what is there then.
+    async fn end(&self) -> Result<End> {
+        let status = self.rig.until_state("Succeeded").await?;
+        let at = (self.rig.namespace.as_str(), self.package.as_str());
+        let is_back =
+            |subscription: &Value| subscription["spec"]["installPlanApproval"] != "Manual";
+        let subscription = self.rig.objects.until_object(SUBSCRIPTION, at, is_back).await?;
+        let name = |text: &Value| -> Result<Value> {
+            let text = text.to_string().replace(&self.package, "PACKAGE");
+            Ok(serde_json::from_str(&text.replace(&self.rig.namespace, "NAMESPACE"))?)
+        };
+        let names = |names: Vec<String>| {
+            names.iter().map(|name| name.replace(&self.package, "PACKAGE")).collect()
+        };
+        Ok(End {
+            csvs: names(self.rig.csvs().await?),
+            approved: names(self.rig.approved().await?),
+            status: name(&without_times(&status))?,
+            subscription: name(&json!({
+                "spec": subscription["spec"],
+                "annotations": subscription["metadata"]["annotations"],
+            }))?,
+        })
+    }
+}
+
+/// A status but for what differs from one run to the next anyway.
+fn without_times(status: &Value) -> Value {
+    let mut status = status.clone();
+    let Some(fields) = status.as_object_mut() else { return status };
+    for name in ["boot", "sequence", "planDigest", "conditions", "startTime", "completionTime"] {
+        fields.remove(name);
+    }
+    if let Some(report) = fields.get_mut("preflight").and_then(Value::as_object_mut) {
+        report.remove("observedTime");
+    }
+    for step in status["steps"].as_array_mut().into_iter().flatten() {
+        let has_plan = step["installPlan"].is_string();
+        if let Some(step) = step.as_object_mut() {
+            step.remove("startTime");
+            step.remove("completionTime");
+            step.insert("installPlan".to_owned(), json!(has_plan));
+        }
+    }
+    status
+}
+
+async fn undisturbed(cluster: &Arc<Cluster>) -> Result<Undisturbed> {
+    let stage = Stage::set(cluster, "never").await?;
+    let agent = stage.spawn()?;
+    let end = stage.end().await.with_context(|| stage.log())?;
+    drop(agent);
+    ensure!(end.approved == ["PACKAGE.v1.1.0", "PACKAGE.v1.2.0"], "{end:?}");
+    ensure!(end.csvs == ["PACKAGE.v1.2.0"], "{end:?}");
+    Ok(Undisturbed { end, writes: stage.proxy.writes() })
+}
+
+async fn disturbed(cluster: &Arc<Cluster>, aim: Aim, wanted: &Undisturbed) -> Result<String> {
+    let name = format!("{}-{:?}", aim.nth, aim.moment).to_lowercase();
+    let stage = Stage::set(cluster, &name).await?;
+    let victim = Arc::new(Mutex::new(None::<Child>));
+    let (hit, mut hits) = watch::channel(None::<String>);
+    let kill = {
+        let victim = Arc::clone(&victim);
+        move || {
+            // The lock is held while it starts: it is there.
+            if let Some(mut child) = victim.lock().take() {
+                child.kill();
+            }
+        }
+    };
+    let kill = Arc::new(kill);
+    stage.proxy.set(move |asked| {
+        if asked.write != Some(aim.nth) {
+            return Harm::None;
+        }
+        let (what, kill, hit) = (asked.to_string(), Arc::clone(&kill), hit.clone());
+        match aim.moment {
+            Moment::Before => {
+                kill();
+                hit.send_replace(Some(what));
+                Harm::DropBefore
+            }
+            Moment::After => Harm::After(Arc::new(move || {
+                kill();
+                hit.send_replace(Some(what.clone()));
+            })),
+        }
+    });
+    {
+        let mut victim = victim.lock();
+        *victim = Some(stage.spawn()?);
+    }
+    let told = tokio::select! {
+        told = hits.wait_for(Option::is_some) => told?.clone().unwrap_or_default(),
+        end = stage.end() => {
+            end.with_context(|| stage.log())?;
+            format!("it was through after {} writes", stage.proxy.writes().len())
+        }
+    };
+    drop(victim.lock().take());
+    let next = stage.spawn()?;
+    let end = stage.end().await.with_context(|| format!("{told}\n{}", stage.log()))?;
+    drop(next);
+    let differs = format!("{told}\n  it is {end:?}\n  not   {:?}\n{}", wanted.end, stage.log());
+    ensure!(end == wanted.end, differs);
+    Ok(told)
+}

@@ -173,6 +173,7 @@ fn settings(options: &AgentOptions) -> Settings {
         recheck: timings.recheck,
         settle: timings.settle,
         percent_period: timings.percent_period,
+        remedies: options.remedies,
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod approval_automatic;
 mod catalog_ready;
+mod conversion_webhook;
+mod custom_resources;
 mod foreign_manager;
 mod gather;
 mod installed_csv_healthy;
@@ -13,6 +15,7 @@ mod namespace_quiet;
 mod operator_upgradeable;
 mod operatorgroup_single;
 mod plan_current;
+mod stored_versions;
 
 #[cfg(test)]
 mod tests;
@@ -21,12 +24,15 @@ use std::{sync::Arc, time::Instant};
 
 use wavelift_catalog::Catalog;
 use wavelift_core::{
-    check::{Finding, Outcome},
-    plan::{Move, Plan},
+    check::{Disposition, Finding, Outcome, Policy},
+    plan::{Move, Plan, Step},
 };
 
+pub(crate) use self::gather::contents;
 pub use self::gather::gather;
 use crate::{
+    apis::{self, Brought},
+    drivers::olm_v0::Reason,
     metrics::Metrics,
     objects::{
         self, CatalogSource, Csv, Deployment, InstallPlan, OperatorCondition, OperatorGroup,
@@ -43,6 +49,8 @@ pub type Read<T> = Result<Vec<T>, String>;
 pub struct Facts {
     /// The plan.
     pub plan: Plan,
+    /// Which of its steps is the first that has not been taken.
+    pub next: Option<usize>,
     /// One entry a namespace of the plan.
     pub namespaces: Vec<NamespaceFacts>,
     /// All CatalogSources.
@@ -53,6 +61,8 @@ pub struct Facts {
     pub kube_version: Result<String, String>,
     /// Whether the cluster still resolves to the plan.
     pub standing: Standing,
+    /// What the versions of the plan that are left bring, the next one of each namespace in full.
+    pub apis: Vec<Brought>,
 }
 
 /// What the checks judge of one namespace.
@@ -80,13 +90,16 @@ pub struct NamespaceFacts {
 type Check = (&'static str, fn(&Facts) -> Finding);
 
 /// All checks, in the order in which they are told.
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 12] = [
     (catalog_ready::NAME, catalog_ready::check),
     (operatorgroup_single::NAME, operatorgroup_single::check),
     (installed_csv_healthy::NAME, installed_csv_healthy::check),
     (namespace_quiet::NAME, namespace_quiet::check),
     (operator_upgradeable::NAME, operator_upgradeable::check),
     (min_kube_version::NAME, min_kube_version::check),
+    (stored_versions::NAME, stored_versions::check),
+    (custom_resources::NAME, custom_resources::check),
+    (conversion_webhook::NAME, conversion_webhook::check),
     (approval_automatic::NAME, approval_automatic::check),
     (foreign_manager::NAME, foreign_manager::check),
     (plan_current::NAME, plan_current::check),
@@ -101,6 +114,45 @@ pub fn run(facts: &Facts, metrics: &Metrics) -> Vec<Finding> {
         finding
     };
     CHECKS.iter().map(judge).collect()
+}
+
+/// Whether OLM has given up the InstallPlan of the step that is next: then there is nothing to wait
+/// for before the start, only a remedy helps.
+pub(crate) fn is_given_up(facts: &Facts) -> bool {
+    let Some(step) = facts.next() else { return false };
+    let facts = facts.namespaces.iter().find(|facts| facts.name == step.namespace.as_str());
+    let Some(facts) = facts else { return false };
+    let wanted = step.csv_names();
+    let plans = facts.plans.as_deref().unwrap_or_default();
+    let newest = apis::plan_of(step, plans);
+    let newest = newest.and_then(|name| plans.iter().find(|plan| objects::name(*plan) == name));
+    let is_moving = facts
+        .csvs
+        .as_deref()
+        .unwrap_or_default()
+        .iter()
+        .any(|csv| wanted.contains(objects::name(csv)) && csv.status.phase != "Succeeded");
+    is_moving && newest.is_some_and(|plan| plan.spec.approved && plan.status.phase == "Failed")
+}
+
+/// What keeps a step from being approved for the APIs that it brings, and its words; nothing where
+/// nothing does. It is asked again right before each approval.
+pub(crate) fn objection(apis: &[Brought], policy: Policy) -> Option<(Reason, String)> {
+    let judged = [
+        (Reason::StoredVersionRemoved, stored_versions::judge(apis)),
+        (Reason::CustomResourcesInvalid, custom_resources::judge(apis)),
+        (Reason::ConversionWebhookRefused, conversion_webhook::judge(apis)),
+    ];
+    judged.into_iter().find_map(|(reason, finding)| {
+        let reason = match finding.outcome {
+            Outcome::Unknown => Reason::ApisNotChecked,
+            Outcome::Pass | Outcome::Warn | Outcome::Fail | Outcome::Skipped => reason,
+        };
+        match finding.outcome.disposition(policy) {
+            Disposition::Blocked => Some((reason, finding.message)),
+            Disposition::Clear | Disposition::Warned | Disposition::Waived => None,
+        }
+    })
 }
 
 /// Collects what a check finds wrong, over all namespaces.
@@ -191,6 +243,11 @@ fn finding(
 }
 
 impl Facts {
+    /// The first step that has not been taken.
+    fn next(&self) -> Option<&Step> {
+        self.next.and_then(|index| self.plan.steps.get(index))
+    }
+
     /// The catalogs that a namespace sees.
     fn visible<'a>(
         &'a self,

@@ -24,6 +24,7 @@ use crate::{
     AgentOptions, HubOptions, Timings,
     catalogs::{self, Files, FilesFirst, Registries},
     client,
+    upgrade::Switch,
 };
 
 /// How often certificate files are looked at.
@@ -55,6 +56,9 @@ pub struct Args {
     /// read from their registries.
     #[arg(long = "catalog", value_name = "NAMESPACE/NAME=PATH")]
     pub catalogs: Vec<String>,
+    /// Whether the remedies that upgrades name (`spec.remedies`) are taken: `Enabled` or `Disabled`.
+    #[arg(long, env = "WAVELIFT_REMEDIES", default_value = "Disabled")]
+    pub remedies: Switch,
     /// How long after a check that held the cluster the checks are run again, such as `5m`.
     #[arg(long, env = "WAVELIFT_RECHECK")]
     pub recheck: Option<SignedDuration>,
@@ -111,6 +115,7 @@ async fn options(args: &Args, stop: &CancellationToken) -> anyhow::Result<AgentO
         catalogs: Arc::new(FilesFirst::new(Files::new(paths), registries)),
         metrics,
         readiness: Readiness::new(),
+        remedies: args.remedies,
         ..AgentOptions::new(client, args.cluster.clone(), clock(args))
     })
 }

@@ -5,6 +5,7 @@
 //! local ClusterUpgrades. It can be killed at any moment.
 
 mod agent;
+pub mod apis;
 pub mod catalogs;
 pub mod checks;
 pub mod client;

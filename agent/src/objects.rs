@@ -200,6 +200,15 @@ pub struct CsvSpec {
     pub version: String,
     pub replaces: Option<String>,
     pub install: Install,
+    #[serde(rename = "customresourcedefinitions")]
+    pub definitions: Definitions,
+}
+
+/// The definitions that a CSV speaks of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Definitions {
+    pub owned: Vec<Reference>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -5,9 +5,11 @@
 //! and reports what came of it. It is called after every change and when the time it names has
 //! come; calling it more often changes nothing.
 
+mod adopt;
 mod advance;
 mod blind;
 mod end;
+mod look;
 mod prepare;
 pub mod replan;
 mod report;
@@ -64,6 +66,19 @@ pub struct Settings {
     pub settle: SignedDuration,
     /// From one write of a mere percent to the next.
     pub percent_period: SignedDuration,
+    /// Whether remedies that an upgrade names are taken at all.
+    pub remedies: Switch,
+}
+
+/// Whether something is done at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum Switch {
+    /// It is.
+    Enabled,
+    /// It is not.
+    #[default]
+    Disabled,
 }
 
 /// What the executor works with.
@@ -104,6 +119,7 @@ struct Running {
     fence: Fence,
     step: usize,
     memory: Memory,
+    looked: look::Looked,
     watched: Option<(String, NamespaceMirror)>,
     written_at: Option<Timestamp>,
     /// Since when what is seen of the cluster may be old.
@@ -394,7 +410,11 @@ impl Executor {
             .is_some_and(|policy| policy.on_fail == wavelift_api::shared::OnOutcome::Proceed);
         let gates =
             if proceeds { olm_v0::decide::Gates::Open } else { olm_v0::decide::Gates::Closed };
-        olm_v0::decide::Rules { timings: self.settings.driver, gates }
+        let remedies = match self.settings.remedies {
+            Switch::Enabled => olm_v0::Remedies::of(&upgrade.spec.remedies),
+            Switch::Disabled => olm_v0::Remedies::default(),
+        };
+        olm_v0::decide::Rules { timings: self.settings.driver, gates, remedies }
     }
 }
 
@@ -433,6 +453,7 @@ impl Default for Settings {
             recheck: SignedDuration::from_mins(5),
             settle: SignedDuration::from_mins(1),
             percent_period: SignedDuration::from_secs(5),
+            remedies: Switch::default(),
         }
     }
 }

@@ -23,6 +23,7 @@ use self::{
 pub(crate) mod account;
 pub(crate) mod api;
 pub(crate) mod certificates;
+mod crds;
 mod fleet;
 mod held;
 mod isolated;
@@ -33,6 +34,7 @@ pub(crate) mod olm;
 pub(crate) mod operators;
 pub(crate) mod process;
 pub(crate) mod proxy;
+mod remedies;
 pub(crate) mod rig;
 mod rights;
 mod slow;

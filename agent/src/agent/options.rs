@@ -12,7 +12,7 @@ use wavelift_runtime::{Clock, admin::Readiness, metrics};
 use crate::{
     catalogs::{CatalogReader, Shared},
     drivers::olm_v0,
-    upgrade::Settings,
+    upgrade::{Settings, Switch},
 };
 
 /// What an agent is made of.
@@ -37,6 +37,8 @@ pub struct AgentOptions {
     pub readiness: Readiness,
     /// The namespaces whose catalogs every other one sees.
     pub global_catalog_namespaces: Vec<String>,
+    /// Whether remedies that upgrades name are taken.
+    pub remedies: Switch,
 }
 
 /// Where the hub is and how to be known there.
@@ -87,6 +89,7 @@ impl AgentOptions {
             metrics: metrics::Metrics::new(),
             readiness: Readiness::new(),
             global_catalog_namespaces: settings.global_namespaces,
+            remedies: settings.remedies,
         }
     }
 }

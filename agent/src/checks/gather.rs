@@ -9,6 +9,7 @@ use wavelift_core::plan::Plan;
 
 use super::{Facts, NamespaceFacts, Read};
 use crate::{
+    apis::{self, Brought, Sources, Turn},
     inventory::Current,
     objects::{self, COPIED_FROM, CatalogSource, Csv, Subscription},
     upgrade::replan,
@@ -26,6 +27,7 @@ pub async fn gather(
     for name in names {
         namespaces.push(namespace(client, name, current).await);
     }
+    let apis = apis(client, plan, current, &namespaces).await;
     let catalogs = list::<CatalogSource>(&Api::all(client.clone())).await;
     let kube_version = match client.apiserver_version().await {
         Ok(info) => Ok(info.git_version),
@@ -33,12 +35,35 @@ pub async fn gather(
     };
     Facts {
         standing: replan::standing(plan, current),
+        next: (0..plan.steps.len()).find(|i| !replan::is_taken(plan, *i, &current.inventory)),
         plan: plan.clone(),
         namespaces,
         catalogs,
         global_namespaces: global_namespaces.to_vec(),
         kube_version,
+        apis,
     }
+}
+
+/// What the steps that are left bring, the first of each namespace looked at in full.
+async fn apis(
+    client: &Client,
+    plan: &Plan,
+    current: &Current,
+    namespaces: &[NamespaceFacts],
+) -> Vec<Brought> {
+    let mut begun = BTreeSet::new();
+    let mut all = vec![];
+    for step in replan::remaining(plan, &current.inventory) {
+        let name = step.namespace.as_str();
+        let turn = if begun.insert(name) { Turn::Next } else { Turn::Later };
+        let facts = namespaces.iter().find(|namespace| namespace.name == name);
+        let contents = facts.map_or(&[][..], |facts| facts.contents.as_slice());
+        let plans = facts.and_then(|facts| facts.plans.as_deref().ok()).unwrap_or_default();
+        let sources = Sources { contents, plan: apis::plan_of(step, plans) };
+        all.extend(apis::examine(client, step, turn, sources).await);
+    }
+    all
 }
 
 async fn namespace(client: &Client, name: &str, current: &Current) -> NamespaceFacts {
@@ -64,9 +89,12 @@ async fn namespace(client: &Client, name: &str, current: &Current) -> NamespaceF
 }
 
 /// The Subscriptions' own catalogs first, then the others that are known.
-fn contents(subscriptions: &[Subscription], current: &Current) -> Vec<Arc<Catalog>> {
+pub(crate) fn contents<'s>(
+    subscriptions: impl IntoIterator<Item = &'s Subscription>,
+    current: &Current,
+) -> Vec<Arc<Catalog>> {
     let named = subscriptions
-        .iter()
+        .into_iter()
         .filter_map(|s| current.content(&s.spec.source_namespace, &s.spec.source));
     let others = current.contents.values().filter_map(|content| content.as_ref().ok().cloned());
     let mut seen = BTreeSet::new();

@@ -4,12 +4,17 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wavelift_catalog::Coverage;
 use wavelift_core::{
-    check::{Finding, Outcome},
+    check::{Finding, OnOutcome, Outcome, Policy},
     plan::{Move, Plan, Step},
 };
 
-use super::{CHECKS, Facts, NamespaceFacts};
-use crate::{tests::rig, upgrade::replan::Standing};
+use super::{CHECKS, Facts, NamespaceFacts, objection};
+use crate::{
+    apis::{Brought, Definition, Turn},
+    drivers::olm_v0::Reason,
+    tests::rig,
+    upgrade::replan::Standing,
+};
 
 fn objects<K: DeserializeOwned>(values: &[Value]) -> Vec<K> {
     values.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect()
@@ -61,6 +66,7 @@ fn well() -> Facts {
     let step = Step { namespace: "trees".try_into().unwrap(), moves: vec![item] };
     Facts {
         plan: Plan { steps: vec![step] },
+        next: Some(0),
         namespaces: vec![NamespaceFacts {
             name: "trees".to_owned(),
             subscriptions: Ok(objects(&[subscription("Manual", &[("kubectl-edit", "f:source")])])),
@@ -75,6 +81,7 @@ fn well() -> Facts {
         global_namespaces: vec![rig::MARKET.to_owned()],
         kube_version: Ok("v1.31.4+abc".to_owned()),
         standing: Standing::Same,
+        apis: vec![],
     }
 }
 
@@ -114,6 +121,9 @@ fn a_cluster_that_is_well_passes_every_check() {
         "namespace-quiet",
         "operator-upgradeable",
         "min-kube-version",
+        "crd-stored-versions",
+        "custom-resources-valid",
+        "conversion-webhook",
         "approval-automatic",
         "foreign-manager",
         "plan-current",
@@ -359,6 +369,7 @@ fn what_cannot_be_read_is_never_a_pass() {
         conditions: refused(),
         contents: vec![],
     }];
+    facts.apis = vec![brought(|brought| brought.unknown = vec!["oaks: no permission".to_owned()])];
     for finding in run(&facts) {
         if finding.check == "plan-current" {
             continue;
@@ -366,4 +377,79 @@ fn what_cannot_be_read_is_never_a_pass() {
         assert_eq!(finding.outcome, Outcome::Unknown, "{finding:?}");
         assert!(finding.message.contains("no permission"), "{finding:?}");
     }
+}
+
+/// What oak 2.0.0 brings, spoilt.
+fn brought(spoil: impl FnOnce(&mut Brought)) -> Brought {
+    let mut brought = Brought {
+        csv: "oak.v2.0.0".to_owned(),
+        turn: Turn::Next,
+        conversion: vec![],
+        definitions: vec![Definition {
+            name: "oaks.example.com".to_owned(),
+            ..Definition::default()
+        }],
+        unknown: vec![],
+    };
+    spoil(&mut brought);
+    brought
+}
+
+#[test]
+fn what_olm_would_refuse_of_the_apis_is_found_before() {
+    let words = || vec!["in OLM's words".to_owned()];
+    let stored = "crd-stored-versions";
+    finds(stored, Outcome::Fail, "StoredVersionRemoved", "oak.v2.0.0: in OLM's words", |facts| {
+        facts.apis = vec![brought(|brought| brought.definitions[0].data_loss = words())];
+    });
+    // What the version before it may still put right is no reason to wait.
+    finds(stored, Outcome::Warn, "StoredVersionRemoved", "unless that changes", |facts| {
+        facts.apis = vec![brought(|brought| {
+            brought.turn = Turn::Later;
+            brought.definitions[0].data_loss = words();
+        })];
+    });
+    let valid = "custom-resources-valid";
+    let refused = |brought: &mut Brought| {
+        let named = |name: &str| (name.to_owned(), "in OLM's words".to_owned());
+        brought.definitions[0].invalid = vec![named("ns/one"), named("ns/two")];
+        brought.definitions[0].invalid_count = 3;
+    };
+    finds(valid, Outcome::Fail, "CustomResourcesInvalid", "2 more do not fit: ns/two", |facts| {
+        facts.apis = vec![brought(refused)];
+    });
+    finds(valid, Outcome::Warn, "CustomResourcesInvalid", "in OLM's words", |facts| {
+        facts.apis = vec![brought(|brought| {
+            refused(brought);
+            brought.definitions[0].only_warns = true;
+        })];
+    });
+    finds(valid, Outcome::Unknown, "CannotRead", "in OLM's words", |facts| {
+        facts.apis = vec![brought(|brought| brought.definitions[0].unsure = words())];
+    });
+    let webhook = "conversion-webhook";
+    finds(webhook, Outcome::Fail, "ConversionWebhookRefused", "in OLM's words", |facts| {
+        facts.apis = vec![brought(|brought| brought.conversion = words())];
+    });
+}
+
+#[test]
+fn the_first_objection_holds_an_approval_and_what_the_user_waived_does_not() {
+    let policy = |on_fail, on_unknown| Policy { on_fail, on_unknown };
+    let (block, proceed) = (OnOutcome::Block, OnOutcome::Proceed);
+    let invalid = [brought(|brought| {
+        let words = "too restrictive".to_owned();
+        brought.definitions[0].invalid = vec![("ns/one".to_owned(), words)];
+        brought.definitions[0].invalid_count = 1;
+    })];
+    let unknown = [brought(|brought| brought.unknown = vec!["forbidden".to_owned()])];
+    let (reason, words) = objection(&invalid, policy(block, proceed)).unwrap();
+    assert_eq!(reason, Reason::CustomResourcesInvalid);
+    assert!(words.contains("too restrictive"), "{words}");
+    let (reason, words) = objection(&unknown, policy(proceed, block)).unwrap();
+    assert_eq!(reason, Reason::ApisNotChecked);
+    assert!(words.contains("forbidden"), "{words}");
+    assert_eq!(objection(&invalid, policy(proceed, block)), None);
+    assert_eq!(objection(&unknown, policy(block, proceed)), None);
+    assert_eq!(objection(&[], policy(block, block)), None);
 }

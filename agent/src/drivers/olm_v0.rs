@@ -10,10 +10,11 @@
 
 pub mod apply;
 pub mod decide;
-mod explain;
+pub(crate) mod explain;
 pub mod failure;
 mod follow;
 pub mod observe;
+pub mod remedy;
 mod view;
 
 #[cfg(test)]
@@ -23,4 +24,5 @@ pub use self::{
     decide::{Action, Decision, Hold, Memory, Timings, Waiting, decide, to_hold},
     failure::{Failure, Reason},
     observe::Observed,
+    remedy::Remedies,
 };

@@ -9,12 +9,12 @@ use wavelift_api::{
 use wavelift_core::plan::{Plan, Step};
 
 use super::{
-    Executor, RETRY, Running, Seen, Wake, blind::cannot_tell, fence, namespaces, plan_of, replan,
-    show::show, status,
+    Executor, RETRY, Running, Seen, Switch, Wake, blind::cannot_tell, fence, look::Looked,
+    namespaces, plan_of, replan, show::show, status,
 };
 use crate::{
     drivers::olm_v0::{
-        Action, Failure, Reason,
+        Action, Failure, Reason, Remedies,
         apply::{self, Applied, Target},
         decide,
         decide::later,
@@ -30,10 +30,10 @@ const ACTIONS_MAX: usize = 8;
 
 /// A step in its plan.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    plan: &'a Plan,
-    step: &'a Step,
-    index: usize,
+pub(super) struct Place<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) step: &'a Step,
+    pub(super) index: usize,
 }
 
 /// How a step stands after one decision.
@@ -119,6 +119,7 @@ impl Executor {
             fence,
             step: step.unwrap_or(0),
             memory: remembered(status, step.unwrap_or(0)),
+            looked: Looked::default(),
             watched: None,
             written_at: None,
             blind_since: None,
@@ -140,6 +141,7 @@ impl Executor {
         {
             running.step = index;
             running.memory = remembered(next, index);
+            running.looked = Looked::default();
         }
     }
 
@@ -214,8 +216,7 @@ impl Executor {
     ) -> Turn {
         let holder = format!("{}/{}", self.journal.namespace(), upgrade.name_any());
         let rules = self.rules(upgrade);
-        let global = self.settings.global_namespaces.clone();
-        let (now, client) = (self.clock.now(), self.client.clone());
+        let client = self.client.clone();
         let target = Target {
             client: &client,
             mirror: seen.mirror,
@@ -238,25 +239,41 @@ impl Executor {
         if !others.is_empty() && may_hold {
             return self.act(&Action::Hold(others), target).await;
         }
-        let observed = observe::observe(place.step, seen.mirror, watched, &global);
-        let decision = decide(place.step, &observed, memory, rules, now);
-        *memory = decision.memory.clone();
+        let Some((decision, observed)) = self.decision(upgrade, place, rules, seen).await else {
+            return Turn::Rest(Wake::default());
+        };
         let of = place.plan.steps.len();
         show(&decision, &observed, (place.index, of), next);
         self.progress(upgrade, place.index, decision.percent);
         match &decision.action {
-            Action::Wait(_) => Turn::Rest(Wake(decision.wake_at)),
+            Action::Wait(_) => Turn::Rest(Wake(decision.wake_at).or(Wake(self.look_again()))),
             Action::Done => Turn::Done,
-            Action::Fail(failure) => Turn::Failed(failure.clone()),
-            action @ (Action::Hold(_) | Action::DeletePlan { .. } | Action::Approve { .. }) => {
-                self.act(action, target).await
-            }
+            Action::Fail(failure) => Turn::Failed(self.with_what_is_disabled(upgrade, failure)),
+            action @ (Action::Hold(_)
+            | Action::DeletePlan { .. }
+            | Action::Approve { .. }
+            | Action::RetryPlan { .. }
+            | Action::DeleteCsv { .. }
+            | Action::ResetSubscription { .. }) => self.act(action, target).await,
         }
+    }
+
+    /// A failure that a named remedy might have helped, but for the agent's own setting.
+    fn with_what_is_disabled(&self, upgrade: &ClusterUpgrade, failure: &Failure) -> Failure {
+        let is_disabled = self.settings.remedies == Switch::Disabled
+            && failure.reason == Reason::InstallPlanFailed
+            && Remedies::of(&upgrade.spec.remedies).any();
+        if !is_disabled {
+            return failure.clone();
+        }
+        let message = format!("{}; remedies are disabled on this cluster", failure.message);
+        Failure { message, ..failure.clone() }
     }
 
     async fn act(&mut self, action: &Action, target: Target<'_>) -> Turn {
         let now = self.clock.now();
-        let Some(Running { memory, watched: Some((_, watched)), .. }) = &mut self.running else {
+        let Some(Running { memory, looked, watched: Some((_, watched)), .. }) = &mut self.running
+        else {
             return Turn::Rest(Wake::default());
         };
         if let Some(patience) = memory.patience.filter(|patience| now < *patience) {
@@ -274,11 +291,15 @@ impl Executor {
         match applied {
             Applied::Done => {
                 memory.applied(action, now);
+                *looked = Looked::default();
                 match action {
-                    // Until the watch tells of the deletion the plan would still be seen.
-                    Action::DeletePlan { .. } => Turn::Rest(Wake::at(later(now, RETRY))),
+                    // Until the watch tells of the deletion it would still be seen.
+                    Action::DeletePlan { .. }
+                    | Action::DeleteCsv { .. }
+                    | Action::ResetSubscription { .. } => Turn::Rest(Wake::at(later(now, RETRY))),
                     Action::Hold(_)
                     | Action::Approve { .. }
+                    | Action::RetryPlan { .. }
                     | Action::Wait(_)
                     | Action::Done
                     | Action::Fail(_) => Turn::Again,

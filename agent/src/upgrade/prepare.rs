@@ -1,7 +1,8 @@
 //! An upgrade that has not started: its plan, the user's consent, the checks.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
+use jiff::SignedDuration;
 use kube::ResourceExt as _;
 use wavelift_api::{
     ClusterUpgrade, ClusterUpgradeStatus,
@@ -26,9 +27,16 @@ use wavelift_core::{
 use super::{Executor, Prepared, Readiness, Seen, Wake, may_start, replan, status};
 use crate::{
     checks,
-    drivers::olm_v0::{Reason, decide::later},
+    drivers::olm_v0::{Reason, decide::later, explain},
     journal,
+    objects::{self, Subscription},
 };
+
+/// From an adoption to the next look: OLM follows within a second or two.
+const ADOPTED: SignedDuration = SignedDuration::from_secs(5);
+
+/// CSVs that are named in one message.
+const STUCK_MAX: usize = 4;
 
 /// Where the plan of an upgrade stands.
 enum Way {
@@ -91,8 +99,14 @@ impl Executor {
             }
             Way::None(why) => {
                 next.state = Some(ClusterStateName::Blocked);
-                next.message = Some(why);
-                return asleep;
+                let why = match stuck(upgrade, seen) {
+                    Some(stuck) => format!("{why}. OLM is in the middle of something: {stuck}"),
+                    None => why,
+                };
+                let adopted = self.adopt(upgrade, seen).await;
+                let wake = adopted.as_ref().map(|_| later(self.clock.now(), ADOPTED));
+                next.message = Some(adopted.unwrap_or(why));
+                return (Wake(wake), false);
             }
             Way::Invalid(why) => {
                 self.fail(next, Reason::PlanChanged, &format!("the spec is not valid: {why}"));
@@ -119,15 +133,23 @@ impl Executor {
         if let Some(again) = prepared.look_at.filter(|again| now < *again) {
             return (Wake::at(again), false);
         }
-        let findings = self.check(&plan, seen).await;
+        let facts = self.facts(&plan, seen).await;
+        if wants_start && self.rules(upgrade).remedies.any() && checks::is_given_up(&facts) {
+            self.start(next);
+            return (Wake::default(), true);
+        }
+        let findings = checks::run(&facts, &self.metrics);
         self.judge(upgrade, &findings, prepared, next, wants_start)
     }
 
     /// Runs the checks.
     pub(crate) async fn check(&self, plan: &Plan, seen: Seen<'_>) -> Vec<Finding> {
+        checks::run(&self.facts(plan, seen).await, &self.metrics)
+    }
+
+    async fn facts(&self, plan: &Plan, seen: Seen<'_>) -> checks::Facts {
         let global = &self.settings.global_namespaces;
-        let facts = checks::gather(&self.client, plan, seen.current, global).await;
-        checks::run(&facts, &self.metrics)
+        checks::gather(&self.client, plan, seen.current, global).await
     }
 
     fn judge(
@@ -221,6 +243,25 @@ impl Executor {
             step: None,
         });
     }
+}
+
+/// CSVs that are neither here nor there in the namespaces of an upgrade's targets: while there are
+/// any, OLM resolves nothing.
+fn stuck(upgrade: &ClusterUpgrade, seen: Seen<'_>) -> Option<String> {
+    let targets = upgrade.spec.targets.as_ref()?;
+    let all = seen.mirror.subscriptions.all();
+    let is_meant = |s: &&Arc<Subscription>| {
+        targets.operators.iter().any(|operator| operator.package == s.spec.name)
+    };
+    let namespaces: BTreeSet<&str> =
+        all.iter().filter(is_meant).map(|s| objects::namespace(&**s)).collect();
+    let csvs = namespaces.into_iter().flat_map(|namespace| seen.mirror.csvs.of(namespace));
+    let moving: Vec<String> = csvs
+        .filter(|csv| !matches!(csv.status.phase.as_str(), "Succeeded" | "Failed"))
+        .take(STUCK_MAX)
+        .map(|csv| explain::standing(&csv))
+        .collect();
+    (!moving.is_empty()).then(|| moving.join("; "))
 }
 
 /// Puts the plan into the status, with steps that have not begun when it is another one.

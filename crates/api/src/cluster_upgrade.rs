@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use wavelift_core::state;
 
 use crate::shared::{
-    AfterUpgrade, Conditions, FailureKind, InsightStatus, PreflightPolicy, PreflightReport,
+    AfterUpgrade, Conditions, FailureKind, InsightStatus, PreflightPolicy, PreflightReport, Remedy,
     Targets, schema_time, twins,
 };
 
@@ -92,6 +92,11 @@ pub struct ClusterUpgradeSpec {
     /// What becomes of the Subscriptions' approval.
     #[serde(default)]
     pub after_upgrade: AfterUpgrade,
+    /// What the agent may do about dead ends; nothing else is ever repaired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub remedies: Vec<Remedy>,
 }
 
 /// Who wrote a ClusterUpgrade's spec.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use wavelift_core::campaign;
 
 use crate::shared::{
-    AfterUpgrade, Conditions, InsightStatus, PreflightPolicy, Targets, schema_time, twins,
+    AfterUpgrade, Conditions, InsightStatus, PreflightPolicy, Remedy, Targets, schema_time, twins,
 };
 
 /// Which operators go to which versions, on which clusters, in which waves.
@@ -103,6 +103,11 @@ pub struct FleetUpgradeSpec {
     /// What becomes of the Subscriptions' approval.
     #[serde(default)]
     pub after_upgrade: AfterUpgrade,
+    /// What the agent may do about dead ends; nothing else is ever repaired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub remedies: Vec<Remedy>,
     /// What is done about clusters that are not heard from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline: Option<OfflineSpec>,

@@ -78,6 +78,25 @@ pub struct PreflightPolicy {
     pub reason: Option<String>,
 }
 
+/// What the agent may do about a dead end of OLM's, which a person would otherwise get out of by
+/// hand. Nothing of it is done that is not named, and nothing where the agent runs with remedies
+/// disabled.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Remedy {
+    /// Let OLM try an InstallPlan again that it has given up, once nothing is found against it: its
+    /// status goes back to Installing.
+    RetryFailedInstallPlan,
+    /// Take back a step whose InstallPlan OLM has given up, while its new CSVs have not begun to
+    /// install: they and the InstallPlan are deleted, the Subscriptions' status goes back to the
+    /// installed CSVs, and OLM makes a fresh InstallPlan.
+    RemakeFailedInstallPlan,
+    /// Give an installed CSV that no Subscription refers to back to the Subscription of its package
+    /// (type Targets).
+    AdoptOrphanCSV,
+}
+
 /// What becomes of `installPlanApproval`, which is Manual during the upgrade.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AfterUpgrade {

@@ -135,6 +135,13 @@ impl Catalog {
         self.graph.packages.get(package)?.bundles.get(name)
     }
 
+    /// The APIs that a bundle provides, each version of a kind for itself.
+    pub fn provided_apis(&self, package: &str, name: &str) -> Vec<graph::Gvk> {
+        let bundle = self.bundle(package, name);
+        let properties = bundle.into_iter().flat_map(|bundle| &bundle.properties);
+        Traits::of_all(properties.map(AsRef::as_ref)).provides
+    }
+
     /// The manifests that the catalog carries inline for a bundle. Nothing means that they have to be
     /// looked for elsewhere, never that there are none.
     pub fn manifests(&self, package: &str, name: &str) -> Option<&Manifests> {

@@ -19,14 +19,17 @@
 
 mod answer;
 mod class;
+mod conversion;
 mod definition;
 mod error;
+mod fit;
 mod flat;
 mod gentle;
 mod objects;
 mod owned;
 mod parse;
 mod reader;
+mod replacement;
 mod rule;
 mod rules;
 mod schema;
@@ -42,9 +45,11 @@ use serde_json::Value;
 
 pub use self::{
     answer::{Change, Class, CrdDiff, FromTo, Olm, RefusedByV0, Removed, Stored, V1, Versions},
+    conversion::conversion_faults,
     error::{Error, Side},
     owned::{Fate, OwnedNotServed, owned_not_served},
     parse::parse,
+    replacement::{Fit, Replacement, Validator, data_loss, too_restrictive},
     rule::Rule,
 };
 use self::{

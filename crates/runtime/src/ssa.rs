@@ -200,6 +200,24 @@ impl FieldManager {
             .map_err(|error| Error::new(name, error))
     }
 
+    /// Merges `patch` into the status of the object. With `metadata.resourceVersion` in it, the
+    /// object must not have changed.
+    pub async fn merge_status<K>(
+        self,
+        api: &Api<K>,
+        name: &str,
+        patch: &(impl Serialize + Debug),
+    ) -> Result<K, Error>
+    where
+        K: Clone + DeserializeOwned + Debug,
+    {
+        let params =
+            PatchParams { field_manager: Some(self.0.to_owned()), ..PatchParams::default() };
+        api.patch_status(name, &params, &Patch::Merge(patch))
+            .await
+            .map_err(|error| Error::new(name, error))
+    }
+
     /// Creates the object.
     pub async fn create<K>(self, api: &Api<K>, object: &K) -> Result<K, Error>
     where

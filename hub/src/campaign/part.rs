@@ -224,6 +224,7 @@ pub(crate) fn create(
         control: UpgradeControl::Running,
         preflight: fleet.spec.preflight.clone(),
         after_upgrade: fleet.spec.after_upgrade,
+        remedies: fleet.spec.remedies.clone(),
     };
     ClusterUpgrade { metadata, spec, status: None }
 }

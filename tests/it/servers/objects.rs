@@ -34,6 +34,7 @@ pub(crate) const INSTALL_PLAN: Kind = olm("v1alpha1", "InstallPlan", "installpla
 pub(crate) const CSV: Kind = olm("v1alpha1", "ClusterServiceVersion", "clusterserviceversions");
 pub(crate) const OPERATOR_GROUP: Kind = olm("v1", "OperatorGroup", "operatorgroups");
 pub(crate) const OPERATOR_CONDITION: Kind = olm("v2", "OperatorCondition", "operatorconditions");
+pub(crate) const OLM_CONFIG: Kind = olm("v1", "OLMConfig", "olmconfigs");
 pub(crate) const CLUSTER_UPGRADE: Kind =
     Kind("wavelift.io", "v1alpha1", "ClusterUpgrade", "clusterupgrades");
 
@@ -48,6 +49,18 @@ const fn olm(version: &'static str, kind: &'static str, plural: &'static str) ->
 
 const fn rbac(kind: &'static str, plural: &'static str) -> Kind {
     Kind("rbac.authorization.k8s.io", "v1", kind, plural)
+}
+
+impl Kind {
+    /// A kind that a test defines.
+    pub(crate) const fn new(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self(group, version, kind, plural)
+    }
 }
 
 /// The objects of one API server.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Programs,
     api::{ApiServer, free_port},
-    objects::{CATALOG_SOURCE, CRD, NAMESPACE, Objects},
+    objects::{CATALOG_SOURCE, CRD, NAMESPACE, OLM_CONFIG, Objects},
     process::{self, Recipe, Server},
 };
 
@@ -42,6 +42,10 @@ impl OlmV0 {
         let objects = Objects::new(cluster.client().await?);
         install_crds(programs, &objects).await?;
         objects.create(NAMESPACE, "", &json!({"metadata": {"name": HOME}})).await?;
+        // An operator of all namespaces would leave copies in every test's.
+        let config = json!({"metadata": {"name": "cluster"},
+            "spec": {"features": {"disableCopiedCSVs": true}}});
+        objects.create(OLM_CONFIG, "", &config).await?;
         let log = |name: &str| process::log(cluster.dir(), name);
         let controllers = Recipe::new(&programs.controllers, &log("controllers")?)
             .arg("--kubeconfig")

@@ -16,6 +16,26 @@ pub(crate) struct Release<'a> {
     pub(crate) channel: &'a str,
     /// Further properties of the bundle.
     pub(crate) properties: Vec<Value>,
+    /// Further manifests of the bundle. Definitions among them are owned.
+    pub(crate) manifests: Vec<Value>,
+    /// Fields of the CSV's spec that are not what they are in all others.
+    pub(crate) spec: Vec<(&'a str, Value)>,
+}
+
+/// A kind that a definition defines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Defined<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) plural: &'a str,
+}
+
+/// A version of a kind, and what `spec.size` must be.
+#[derive(Debug, Clone)]
+pub(crate) struct Version<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) is_stored: bool,
+    pub(crate) size: Value,
 }
 
 // === impl Release ===
@@ -30,7 +50,21 @@ impl<'a> Release<'a> {
             min_kube_version: None,
             channel: "stable",
             properties: vec![],
+            manifests: vec![],
+            spec: vec![],
         }
+    }
+
+    /// A manifest more.
+    pub(crate) fn with(mut self, manifest: Value) -> Self {
+        self.manifests.push(manifest);
+        self
+    }
+
+    /// Definitions of the bundle: name, group, kind, plural and versions.
+    fn definitions(&self) -> impl Iterator<Item = &Value> {
+        let is_definition = |object: &&Value| object["kind"] == "CustomResourceDefinition";
+        self.manifests.iter().filter(is_definition)
     }
 
     pub(crate) fn replaces(mut self, version: &'a str) -> Self {
@@ -90,9 +124,30 @@ impl<'a> Release<'a> {
         if let Some(version) = self.min_kube_version {
             spec["minKubeVersion"] = json!(version);
         }
+        let owned: Vec<Value> = self
+            .apis()
+            .map(|(definition, version)| {
+                let kind = &definition["spec"]["names"]["kind"];
+                json!({"name": definition["metadata"]["name"], "kind": kind, "version": version})
+            })
+            .collect();
+        if !owned.is_empty() {
+            spec["customresourcedefinitions"] = json!({"owned": owned});
+        }
+        for (field, value) in &self.spec {
+            spec[*field] = value.clone();
+        }
         json!({
             "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
             "metadata": {"name": self.csv_name()}, "spec": spec,
+        })
+    }
+
+    /// Each version of each definition.
+    fn apis(&self) -> impl Iterator<Item = (&Value, &Value)> {
+        self.definitions().flat_map(|definition| {
+            let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+            versions.map(move |version| (definition, &version["name"]))
         })
     }
 
@@ -100,11 +155,64 @@ impl<'a> Release<'a> {
         let value = json!({"packageName": self.package, "version": self.version});
         let mut properties = vec![json!({"type": "olm.package", "value": value})];
         properties.extend(self.properties.iter().cloned());
-        let data = STANDARD.encode(self.csv().to_string());
-        properties.push(json!({"type": "olm.bundle.object", "value": {"data": data}}));
+        for (definition, version) in self.apis() {
+            let spec = &definition["spec"];
+            let value = json!({"group": spec["group"], "kind": spec["names"]["kind"],
+                "version": version});
+            properties.push(json!({"type": "olm.gvk", "value": value}));
+        }
+        for manifest in [&self.csv()].into_iter().chain(&self.manifests) {
+            let data = STANDARD.encode(manifest.to_string());
+            properties.push(json!({"type": "olm.bundle.object", "value": {"data": data}}));
+        }
         // Without an image: a real OLM would want a Job to unpack it.
         json!({"schema": "olm.bundle", "package": self.package, "name": self.csv_name(),
             "image": "", "properties": properties})
+    }
+}
+
+// === impl Defined ===
+
+impl Defined<'_> {
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// A definition with these versions.
+    pub(crate) fn definition(&self, versions: &[Version<'_>]) -> Value {
+        let version = |version: &Version<'_>| {
+            let spec = json!({"type": "object", "properties": {"size": version.size}});
+            let schema = json!({"type": "object", "properties": {"spec": spec}});
+            json!({"name": version.name, "served": true, "storage": version.is_stored,
+                "schema": {"openAPIV3Schema": schema}})
+        };
+        let versions: Vec<Value> = versions.iter().map(version).collect();
+        let Self { group, kind, plural } = self;
+        let names = json!({"kind": kind, "plural": plural, "singular": kind.to_lowercase(),
+            "listKind": format!("{kind}List")});
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": self.name()},
+            "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": versions},
+        })
+    }
+}
+
+// === impl Version ===
+
+impl<'a> Version<'a> {
+    /// A version whose objects have an integer of at most `max`, or any where there is none.
+    pub(crate) fn new(name: &'a str, max: Option<i64>) -> Self {
+        let mut size = json!({"type": "integer"});
+        if let Some(max) = max {
+            size["maximum"] = json!(max);
+        }
+        Self { name, is_stored: false, size }
+    }
+
+    pub(crate) fn stored(mut self) -> Self {
+        self.is_stored = true;
+        self
     }
 }
 

@@ -7,9 +7,11 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+pub(crate) use wavelift_agent::upgrade::Switch as Remedies;
 use wavelift_agent::{
     AgentOptions, HubOptions, Timings,
     catalogs::{Registries, Settings},
+    rights::Grant,
 };
 use wavelift_runtime::{Clock, metrics::Metrics};
 
@@ -42,6 +44,28 @@ pub(crate) struct Rig {
     pub(crate) account: Account,
     registry: Registry,
     cluster: Arc<Cluster>,
+}
+
+/// What an agent is started with.
+struct Life<'a> {
+    cluster: &'a str,
+    /// By way of whom it reaches its API server.
+    server: Option<&'a str>,
+    deadline: SignedDuration,
+    hub: Option<HubOptions>,
+    remedies: Remedies,
+}
+
+impl Default for Life<'_> {
+    fn default() -> Self {
+        Self {
+            cluster: "one",
+            server: None,
+            deadline: SignedDuration::from_mins(30),
+            hub: None,
+            remedies: Remedies::Disabled,
+        }
+    }
 }
 
 /// An agent at work; it is gone when this is dropped.
@@ -106,6 +130,11 @@ impl Rig {
         self.create(OPERATOR_GROUP, name, &spec).await
     }
 
+    /// An OperatorGroup of all namespaces.
+    pub(crate) async fn group_for_all(&self, name: &str) -> Result<()> {
+        self.create(OPERATOR_GROUP, name, &json!({})).await
+    }
+
     async fn create(&self, kind: Kind, name: &str, spec: &Value) -> Result<()> {
         let object = json!({"metadata": {"name": name, "namespace": self.namespace}, "spec": spec});
         self.objects.create(kind, &self.namespace, &object).await
@@ -160,7 +189,7 @@ impl Rig {
 
     /// Approves what Subscriptions wait for, if it is nothing but what is `wanted`. A plan that none
     /// refers to yet would be made again and again.
-    async fn approve(&self, wanted: &[String]) -> Result<()> {
+    pub(crate) async fn approve(&self, wanted: &[String]) -> Result<()> {
         for subscription in self.objects.list(SUBSCRIPTION, &self.namespace).await? {
             let Some(name) = subscription["status"]["installPlanRef"]["name"].as_str() else {
                 continue;
@@ -212,31 +241,34 @@ impl Rig {
 
     /// Puts an agent on the cluster.
     pub(crate) async fn agent(&self) -> Result<Agent> {
-        self.agent_with_deadline(SignedDuration::from_mins(30)).await
+        self.run_agent(Life::default()).await
+    }
+
+    /// Puts an agent on the cluster whose remedies are switched so, with the rights for it.
+    pub(crate) async fn agent_with(&self, remedies: Remedies) -> Result<Agent> {
+        if remedies == Remedies::Enabled {
+            self.account.allow(&self.objects, Grant::Remedies).await?;
+        }
+        self.run_agent(Life { remedies, ..Life::default() }).await
     }
 
     /// Puts an agent on the cluster that waits no longer than this for a step.
     pub(crate) async fn agent_with_deadline(&self, deadline: SignedDuration) -> Result<Agent> {
-        self.run_agent("one", None, deadline, None).await
+        self.run_agent(Life { deadline, ..Life::default() }).await
     }
 
     /// Puts an agent on the cluster that works for a hub.
     pub(crate) async fn agent_of_hub(&self, cluster: &str, hub: HubOptions) -> Result<Agent> {
-        self.run_agent(cluster, None, SignedDuration::from_mins(30), Some(hub)).await
+        self.run_agent(Life { cluster, hub: Some(hub), ..Life::default() }).await
     }
 
     /// Puts an agent on the cluster that reaches it by way of whoever listens there.
     pub(crate) async fn agent_by(&self, server: &str) -> Result<Agent> {
-        self.run_agent("one", Some(server), SignedDuration::from_mins(30), None).await
+        self.run_agent(Life { server: Some(server), ..Life::default() }).await
     }
 
-    async fn run_agent(
-        &self,
-        cluster: &str,
-        server: Option<&str>,
-        deadline: SignedDuration,
-        hub: Option<HubOptions>,
-    ) -> Result<Agent> {
+    async fn run_agent(&self, life: Life<'_>) -> Result<Agent> {
+        let Life { cluster, server, deadline, hub, remedies } = life;
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
         // A registry that is there again in a moment, OLM may not even have missed.
@@ -255,6 +287,7 @@ impl Rig {
             metrics: metrics.clone(),
             timings,
             hub,
+            remedies,
             ..AgentOptions::new(client, cluster.try_into()?, Clock::real())
         };
         let running = wavelift_agent::run(options, stop.clone());
@@ -269,27 +302,43 @@ impl Rig {
 
     /// A person orders that packages go as far as their channels do.
     pub(crate) async fn order(&self, packages: &[&str]) -> Result<()> {
-        self.order_targets(packages.iter().map(|p| json!({"package": p})).collect(), "Hold").await
+        self.order_with(packages, &json!({})).await
+    }
+
+    /// The same with further fields of the spec; a null takes one away.
+    pub(crate) async fn order_with(&self, packages: &[&str], more: &Value) -> Result<()> {
+        let operators = packages.iter().map(|p| json!({"package": p})).collect();
+        self.order_targets(operators, more).await
     }
 
     /// A person orders just this version.
     pub(crate) async fn order_version(&self, package: &str, version: &str) -> Result<()> {
-        self.order_targets(vec![json!({"package": package, "version": version})], "Hold").await
+        let operator = json!({"package": package, "version": version});
+        self.order_targets(vec![operator], &json!({})).await
     }
 
     /// A person orders a package, and that what was held is given back afterwards.
     pub(crate) async fn order_and_restore(&self, package: &str) -> Result<()> {
-        self.order_targets(vec![json!({"package": package})], "Restore").await
+        self.order_with(&[package], &json!({"afterUpgrade": "Restore"})).await
     }
 
-    async fn order_targets(&self, operators: Vec<Value>, afterwards: &str) -> Result<()> {
-        let spec = json!({
+    async fn order_targets(&self, operators: Vec<Value>, more: &Value) -> Result<()> {
+        let mut spec = json!({
             "origin": "Local", "type": "Targets", "targets": {"operators": operators},
-            "consent": "Any", "stage": "Rollout", "control": "Running",
-            "afterUpgrade": afterwards, "epoch": 0, "attempt": 0,
+            "consent": "Any", "stage": "Rollout", "control": "Running", "afterUpgrade": "Hold",
+            "epoch": 0, "attempt": 0,
         });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            spec[field] = value.clone();
+        }
         let object = json!({"metadata": {"name": "go", "namespace": self.home}, "spec": spec});
         self.objects.create(CLUSTER_UPGRADE, &self.home, &object).await
+    }
+
+    /// A person changes the spec of what was ordered.
+    pub(crate) async fn change(&self, spec: &Value) -> Result<()> {
+        let at = (self.home.as_str(), "go");
+        self.objects.patch(CLUSTER_UPGRADE, at, &json!({ "spec": spec })).await
     }
 
     /// The status of what was ordered, once it is in this state.

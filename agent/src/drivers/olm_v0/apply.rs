@@ -1,5 +1,5 @@
-//! The driver's effects, all of them: three kinds of writes, each guarded by the version that the
-//! decision was made on.
+//! The driver's effects, all of them, each guarded by the version that the decision was made on:
+//! three kinds of writes, and three more that only remedies make.
 
 use std::fmt;
 
@@ -7,6 +7,7 @@ use kube::{
     Api, Client,
     api::{DeleteParams, Preconditions},
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::info;
 use wavelift_api::labels;
@@ -15,7 +16,7 @@ use wavelift_runtime::ssa::{self, FieldManager};
 use super::decide::{Action, DeleteReason, Hold};
 use crate::{
     mirror::{Mirror, NamespaceMirror},
-    objects::{self, InstallPlan, Subscription},
+    objects::{self, Csv, InstallPlan, Subscription},
 };
 
 /// Under which name the agent writes.
@@ -57,6 +58,20 @@ pub async fn apply(action: &Action, target: Target<'_>, watched: &NamespaceMirro
         }
         Action::Approve { name, resource_version } => {
             approve(name, resource_version, target, watched).await
+        }
+        Action::RetryPlan { name, resource_version } => {
+            retry(name, resource_version, target, watched).await
+        }
+        Action::DeleteCsv { name, uid, resource_version } => {
+            let api: Api<Csv> = Api::namespaced(target.client.clone(), target.namespace);
+            let deleted = remove(&api, name, uid, resource_version).await;
+            if let Applied::Done = deleted {
+                info!(namespace = target.namespace, csv = name, "taken back");
+            }
+            deleted
+        }
+        Action::ResetSubscription { name, resource_version, csv } => {
+            reset(name, resource_version, csv, target).await
         }
         Action::Wait(_) | Action::Done | Action::Fail(_) => Applied::Done,
     }
@@ -149,17 +164,68 @@ async fn delete(
     target: Target<'_>,
 ) -> Applied {
     let api: Api<InstallPlan> = Api::namespaced(target.client.clone(), target.namespace);
+    let deleted = remove(&api, name, uid, resource_version).await;
+    if let Applied::Done = deleted {
+        info!(namespace = target.namespace, install_plan = name, ?why, "deleted");
+    }
+    deleted
+}
+
+async fn remove<K: Clone + DeserializeOwned + fmt::Debug>(
+    api: &Api<K>,
+    name: &str,
+    uid: &str,
+    resource_version: &str,
+) -> Applied {
     let preconditions = Preconditions {
         uid: Some(uid.to_owned()),
         resource_version: Some(resource_version.to_owned()),
     };
     let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
     match api.delete(name, &params).await {
-        Ok(_) => {
-            info!(namespace = target.namespace, install_plan = name, ?why, "deleted");
+        Ok(_) => Applied::Done,
+        Err(error) => Applied::from(ssa::Error::new(name, error)),
+    }
+}
+
+/// OLM carries out what is Installing, and measures its patience from when it finds no begin.
+async fn retry(
+    name: &str,
+    resource_version: &str,
+    target: Target<'_>,
+    watched: &NamespaceMirror,
+) -> Applied {
+    let api: Api<InstallPlan> = Api::namespaced(target.client.clone(), target.namespace);
+    let patch = json!({
+        "metadata": {"resourceVersion": resource_version},
+        "status": {"phase": "Installing", "startTime": null},
+    });
+    match MANAGER.merge_status(&api, name, &patch).await {
+        Ok(written) => {
+            info!(namespace = target.namespace, install_plan = name, "OLM tries it again");
+            watched.install_plans.assume(written);
             Applied::Done
         }
-        Err(error) => Applied::from(ssa::Error::new(name, error)),
+        Err(error) => Applied::from(error),
+    }
+}
+
+async fn reset(name: &str, resource_version: &str, csv: &str, target: Target<'_>) -> Applied {
+    let api: Api<Subscription> = Api::namespaced(target.client.clone(), target.namespace);
+    let patch = json!({
+        "metadata": {"resourceVersion": resource_version},
+        "status": {
+            "currentCSV": csv, "installedCSV": csv, "state": "AtLatestKnown",
+            "installPlanRef": null, "installplan": null,
+        },
+    });
+    match MANAGER.merge_status(&api, name, &patch).await {
+        Ok(written) => {
+            info!(namespace = target.namespace, subscription = name, csv, "status set back");
+            target.mirror.subscriptions.assume(written);
+            Applied::Done
+        }
+        Err(error) => Applied::from(error),
     }
 }
 

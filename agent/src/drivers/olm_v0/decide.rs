@@ -15,6 +15,7 @@ use super::{
     failure::{Failure, Reason},
     follow,
     observe::Observed,
+    remedy::{self, Remedies},
     view::{Position, View, csv_set, is_running, offered},
 };
 use crate::objects::{self, InstallPlan, Subscription};
@@ -36,6 +37,10 @@ pub struct Timings {
     pub refreshes_max: u32,
     /// How often Subscriptions are made Manual again.
     pub holds_max: u32,
+    /// How often OLM is let try a plan again that it has given up.
+    pub retries_max: u32,
+    /// How often such a plan is taken back.
+    pub remakes_max: u32,
 }
 
 /// What a step goes by.
@@ -45,6 +50,8 @@ pub struct Rules {
     pub timings: Timings,
     /// What is asked for right before an approval.
     pub gates: Gates,
+    /// What may be done about dead ends.
+    pub remedies: Remedies,
 }
 
 /// What is asked for right before an approval.
@@ -76,6 +83,14 @@ pub struct Memory {
     pub percent: u8,
     /// Since when each finding holds.
     pub findings: BTreeMap<String, Timestamp>,
+    /// How often OLM was let try again.
+    pub retries: u32,
+    /// How often a step was taken back.
+    pub remakes: u32,
+    /// How often the status of Subscriptions was set back,
+    pub resets: u32,
+    /// and when last.
+    pub reset_at: Option<Timestamp>,
     /// What the API server last refused, until something succeeds.
     pub refused: Option<String>,
     /// How often it refused since something succeeded.
@@ -89,7 +104,7 @@ pub struct Memory {
 pub enum Action {
     /// Make these Subscriptions Manual.
     Hold(Vec<Hold>),
-    /// Delete an InstallPlan that has not run.
+    /// Delete an InstallPlan that has not run, or that is taken back.
     DeletePlan {
         /// Its name.
         name: String,
@@ -106,6 +121,31 @@ pub enum Action {
         name: String,
         /// Only as it was seen.
         resource_version: String,
+    },
+    /// Let OLM try an InstallPlan again that it has given up.
+    RetryPlan {
+        /// Its name.
+        name: String,
+        /// Only as it was seen.
+        resource_version: String,
+    },
+    /// Delete a CSV that has not begun to install.
+    DeleteCsv {
+        /// Its name.
+        name: String,
+        /// Only this one,
+        uid: String,
+        /// and only as it was seen.
+        resource_version: String,
+    },
+    /// Set the status of a Subscription back to a CSV that it had.
+    ResetSubscription {
+        /// Its name.
+        name: String,
+        /// Only as it was seen.
+        resource_version: String,
+        /// The CSV.
+        csv: String,
     },
     /// Nothing, for now.
     Wait(Waiting),
@@ -135,6 +175,8 @@ pub enum DeleteReason {
     Refresh,
     /// A newer one took its place; approved by mistake it would still run.
     Superseded,
+    /// OLM has given it up, and the user wants a fresh one.
+    Remake,
 }
 
 /// What a step waits for.
@@ -148,6 +190,8 @@ pub enum Waiting {
     Install,
     /// The result to hold.
     Stability,
+    /// A remedy to be of use.
+    Remedy,
 }
 
 /// One decision.
@@ -283,6 +327,9 @@ fn before_approval(
     {
         return foreign(view, plan);
     }
+    if let Some(verdict) = remedy::reset(view, memory, rules, now) {
+        return verdict;
+    }
     let waiting = referenced.filter(|plan| plan.status.phase == "RequiresApproval");
     let verdict = match waiting {
         Some(plan) if csv_set(plan) == view.step.csv_names() => approve(view, plan, rules),
@@ -414,7 +461,19 @@ impl Memory {
                 self.refreshes += 1;
                 self.refreshed_at = Some(now);
             }
+            Action::DeletePlan { why: DeleteReason::Remake, .. } => {
+                self.remakes += 1;
+                // It begins anew.
+                self.since = Some(now);
+                self.approved_at = None;
+            }
+            Action::RetryPlan { .. } => self.retries += 1,
+            Action::ResetSubscription { .. } => {
+                self.resets += 1;
+                self.reset_at = Some(now);
+            }
             Action::DeletePlan { why: DeleteReason::Superseded, .. }
+            | Action::DeleteCsv { .. }
             | Action::Approve { .. }
             | Action::Wait(_)
             | Action::Done
@@ -435,6 +494,8 @@ impl Default for Timings {
             refresh_spacing: SignedDuration::from_mins(1),
             refreshes_max: 3,
             holds_max: 8,
+            retries_max: 5,
+            remakes_max: 1,
         }
     }
 }

@@ -6,7 +6,7 @@ use wavelift_core::insight::{Impact, Insight, Level};
 use super::{
     decide::{Memory, Rules},
     failure::{Failure, Reason, UPGRADE_SLOW},
-    view::{View, csv_set, offered},
+    view::{Position, View, csv_set, offered},
 };
 use crate::objects::{self, Csv, InstallPlan, OlmCondition};
 
@@ -54,7 +54,9 @@ pub(super) fn gate(view: &View<'_>) -> Option<(Reason, String)> {
             let why = format!("{name} is not upgradeable: {why}");
             return Some((Reason::OperatorNotUpgradeable, why));
         }
-        if csv.status.phase != "Succeeded" {
+        // Of a step that was taken back it stays Replacing until the next plan has run.
+        let is_left = csv.status.phase == "Replacing" && view.new_csvs().next().is_none();
+        if csv.status.phase != "Succeeded" && !is_left {
             return Some((Reason::InstalledNotHealthy, state(csv)));
         }
         let rollout = view.observed.rollout(csv);
@@ -63,7 +65,7 @@ pub(super) fn gate(view: &View<'_>) -> Option<(Reason, String)> {
             return Some((Reason::InstalledNotHealthy, why));
         }
     }
-    None
+    view.observed.objection.clone()
 }
 
 /// What keeps OLM from making a plan at all.
@@ -243,6 +245,12 @@ pub(super) fn state(csv: &Csv) -> String {
     format!("{name} is {}/{reason}{message}", status.phase)
 }
 
+/// The same, with the requirements that are not met.
+pub(crate) fn standing(csv: &Csv) -> String {
+    let (state, unmet) = (state(csv), unmet(csv));
+    if unmet.is_empty() { state } else { format!("{state} ({unmet})") }
+}
+
 /// What an InstallPlan says of its failure.
 pub(super) fn plan_message(plan: &InstallPlan) -> String {
     if !plan.status.message.is_empty() {
@@ -296,9 +304,22 @@ pub(super) fn insights(
             });
         }
     }
+    if let Position::UnderWay(Some(plan)) = view.position()
+        && plan.status.phase == "Failed"
+    {
+        findings.push(Finding {
+            reason: Reason::InstallPlanFailed,
+            subject: objects::name(plan).to_owned(),
+            level: Level::Error,
+            impact: Impact::UpdateStalled,
+            message: format!("{} failed: {}", objects::name(plan), plan_message(plan)),
+            after: SignedDuration::ZERO,
+        });
+    }
     for csv in view.new_csvs() {
         findings.extend(of_csv(view, csv));
     }
+    findings.extend(of_apis(view));
     if memory.approved_at.is_none()
         && let Some((reason, message)) = gate_of_resolution(view)
     {
@@ -325,6 +346,32 @@ pub(super) fn insights(
         told.push(slow(view, at));
     }
     told
+}
+
+/// What is held against the APIs before the approval, and what cannot be read after it.
+fn of_apis(view: &View<'_>) -> Vec<Finding> {
+    let subject = view.step.namespace.to_string();
+    let finding = |reason, impact, message| Finding {
+        reason,
+        subject: subject.clone(),
+        level: Level::Error,
+        impact,
+        message,
+        after: SignedDuration::ZERO,
+    };
+    let objection = view.observed.objection.clone();
+    let objection =
+        objection.map(|(reason, message)| finding(reason, Impact::UpdateStalled, message));
+    let unreadable = unreadable(view);
+    let unreadable = unreadable
+        .map(|words| finding(Reason::CustomResourcesUnreadable, Impact::ApiAvailability, words));
+    objection.into_iter().chain(unreadable).collect()
+}
+
+/// What the API server says where it cannot give custom resources of the new version.
+pub(super) fn unreadable(view: &View<'_>) -> Option<String> {
+    let all = &view.observed.unreadable;
+    (!all.is_empty()).then(|| format!("cannot read custom resources: {}", all.join("; ")))
 }
 
 fn of_csv(view: &View<'_>, csv: &Csv) -> Option<Finding> {

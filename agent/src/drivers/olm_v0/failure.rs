@@ -53,6 +53,16 @@ pub enum Reason {
     ApprovalContested,
     /// What the cluster resolves is not what was consented to.
     PlanChanged,
+    /// The new definition is without a version that objects are stored in.
+    StoredVersionRemoved,
+    /// Custom resources do not fit the new definition.
+    CustomResourcesInvalid,
+    /// OLM cannot put up the conversion webhook of the new version.
+    ConversionWebhookRefused,
+    /// It could not be told whether OLM takes the new definitions.
+    ApisNotChecked,
+    /// The API server cannot give the custom resources of the new version.
+    CustomResourcesUnreadable,
     /// The API server refuses what has to be written or read.
     ApiError,
     /// None of the others explains it.
@@ -77,7 +87,7 @@ impl Failure {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 23] = [
         Self::InstallPlanFailed,
         Self::RequirementsNotMet,
         Self::OperatorNotUpgradeable,
@@ -94,6 +104,11 @@ impl Reason {
         Self::NoOperatorGroup,
         Self::ApprovalContested,
         Self::PlanChanged,
+        Self::StoredVersionRemoved,
+        Self::CustomResourcesInvalid,
+        Self::ConversionWebhookRefused,
+        Self::ApisNotChecked,
+        Self::CustomResourcesUnreadable,
         Self::ApiError,
         Self::StepTimedOut,
     ];
@@ -117,17 +132,24 @@ impl Reason {
             Self::NoOperatorGroup => "NoOperatorGroup",
             Self::ApprovalContested => "ApprovalContested",
             Self::PlanChanged => "PlanChanged",
+            Self::StoredVersionRemoved => "StoredVersionRemoved",
+            Self::CustomResourcesInvalid => "CustomResourcesInvalid",
+            Self::ConversionWebhookRefused => "ConversionWebhookRefused",
+            Self::ApisNotChecked => "ApisNotChecked",
+            Self::CustomResourcesUnreadable => "CustomResourcesUnreadable",
             Self::ApiError => "ApiError",
             Self::StepTimedOut => "StepTimedOut",
         }
     }
 
     /// What to do about it, in one or two sentences.
+    #[expect(clippy::too_many_lines, reason = "a table: one text a reason")]
     pub fn remediation(self) -> &'static str {
         match self {
             Self::InstallPlanFailed => {
                 "Remove the cause that the message names. OLM does not try this InstallPlan again by \
-                 itself: set its status.phase back to Installing, then retry the cluster."
+                 itself: allow the remedy RetryFailedInstallPlan in spec.remedies, or set its \
+                 status.phase back to Installing by hand; then retry the cluster."
             }
             Self::RequirementsNotMet => {
                 "Give the new CSV what its requirementStatus asks for. A Kubernetes version that is too \
@@ -185,6 +207,28 @@ impl Reason {
             }
             Self::PlanChanged => {
                 "Nothing was touched. Preview again and consent to the new plan with a new campaign."
+            }
+            Self::StoredVersionRemoved => {
+                "Nothing was approved. Migrate the objects to a version that stays (read and write \
+                 each once), take the old one out of status.storedVersions of the CRD, then retry \
+                 the cluster."
+            }
+            Self::CustomResourcesInvalid => {
+                "Nothing was approved. Correct the objects that the message names so that they fit \
+                 the new schema, then retry the cluster."
+            }
+            Self::ConversionWebhookRefused => {
+                "Nothing was approved. This version cannot be installed as it is: report it to its \
+                 author and choose another version."
+            }
+            Self::ApisNotChecked => {
+                "Nothing was approved. Let the agent read what the message names, or set \
+                 spec.preflight.onUnknown: Proceed with a reason; then retry the cluster."
+            }
+            Self::CustomResourcesUnreadable => {
+                "The new version is installed, and its API does not answer. Look at the pods and the \
+                 Service of its conversion webhook and at the certificate that it shows; the stored \
+                 objects are whole. Then retry the cluster."
             }
             Self::ApiError => {
                 "Read the API server's words: most often a missing permission of the agent or an \

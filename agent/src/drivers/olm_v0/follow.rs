@@ -7,6 +7,7 @@ use super::{
     decide::{Action, Memory, Rules, Verdict, Waiting, later},
     explain,
     failure::{Failure, Reason},
+    remedy,
     view::View,
 };
 use crate::objects::{self, InstallPlan};
@@ -21,11 +22,18 @@ pub(super) fn follow(
 ) -> Verdict {
     let began = plan.and_then(|plan| plan.status.start_time).filter(|began| *began <= now);
     let approved_at = *memory.approved_at.get_or_insert_with(|| began.unwrap_or(now));
+    let deadline = later(approved_at, rules.timings.step_deadline);
     let verdict = if is_complete(view, plan) {
-        stability(memory, rules, now)
+        match (stability(memory, rules, now), explain::unreadable(view)) {
+            (Verdict { action: Action::Done, .. }, Some(words)) => unread(words, deadline, now),
+            (verdict, _) => verdict,
+        }
     } else {
         memory.stable_since = None;
-        under_way(view, plan, memory, later(approved_at, rules.timings.step_deadline), now)
+        let given_up = plan.filter(|plan| plan.status.phase == "Failed" && now < deadline);
+        given_up
+            .and_then(|plan| remedy::of_failed(view, plan, memory, rules, deadline))
+            .unwrap_or_else(|| under_way(view, plan, memory, deadline, now))
     };
     Verdict { install_plan: plan.map(|plan| objects::name(plan).to_owned()), ..verdict }
 }
@@ -64,6 +72,16 @@ fn stability(memory: &mut Memory, rules: Rules, now: Timestamp) -> Verdict {
         wake_at: Some(until),
         ..Verdict::wait(Waiting::Stability, Milestone::CsvsSucceeded, message)
     }
+}
+
+/// OLM is through, and what it installed cannot be read.
+fn unread(words: String, deadline: Timestamp, now: Timestamp) -> Verdict {
+    if now >= deadline {
+        let failure = Failure::stalled(Reason::CustomResourcesUnreadable, words);
+        return Verdict::fail(Milestone::CsvsSucceeded, failure);
+    }
+    let verdict = Verdict::wait(Waiting::Stability, Milestone::CsvsSucceeded, words);
+    Verdict { wake_at: Some(deadline), ..verdict }
 }
 
 fn under_way(

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use wavelift_core::plan::Step;
 
+use super::failure::Reason;
 use crate::{
     mirror::{Mirror, NamespaceMirror},
     objects::{self, Csv, Deployment, InstallPlan, OperatorCondition, Subscription},
@@ -26,6 +27,10 @@ pub struct Observed {
     pub operator_groups: usize,
     /// Catalogs that it sees and that are not READY, with their state.
     pub catalogs_not_ready: Vec<String>,
+    /// What was found against the APIs that the step brings, when they were last looked at.
+    pub objection: Option<(Reason, String)>,
+    /// Custom resources of the new CSVs that the API server could not give when it was last asked.
+    pub unreadable: Vec<String>,
 }
 
 /// How far the Deployments of a CSV are.
@@ -77,6 +82,8 @@ pub fn observe(
         operator_groups: groups.len(),
         subscriptions,
         catalogs_not_ready,
+        objection: None,
+        unreadable: vec![],
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is decided in the situations that real OLM was seen in. Texts are OLM's own.
 
+mod remedies;
 mod replay;
 
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use serde_json::{Value, json};
 use wavelift_core::plan::{Move, Step};
 
 use super::{
-    Observed, Timings,
+    Observed, Remedies, Timings,
     decide::{Action, Decision, DeleteReason, Gates, Memory, Rules, Waiting, decide},
     failure::Reason,
 };
 
-const RULES: Rules = Rules { timings: TIMINGS, gates: Gates::Closed };
+const RULES: Rules = Rules { timings: TIMINGS, gates: Gates::Closed, remedies: Remedies::NONE };
 const TIMINGS: Timings = Timings {
     plan_deadline: SignedDuration::from_mins(15),
     step_deadline: SignedDuration::from_mins(30),
@@ -24,6 +25,8 @@ const TIMINGS: Timings = Timings {
     refresh_spacing: SignedDuration::from_mins(1),
     refreshes_max: 3,
     holds_max: 8,
+    retries_max: 2,
+    remakes_max: 1,
 };
 
 fn at(second: i64) -> Timestamp {

@@ -21,7 +21,7 @@ pub(super) struct Tightened {
 }
 
 /// Formats that the API server knows for text; others are ignored.
-const FORMATS: [&str; 25] = [
+pub(super) const FORMATS: [&str; 25] = [
     "bsonobjectid",
     "uri",
     "email",

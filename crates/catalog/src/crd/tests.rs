@@ -13,6 +13,7 @@ mod laws;
 mod objects;
 mod pairs;
 mod property;
+mod replacement;
 
 use std::collections::BTreeSet;
 

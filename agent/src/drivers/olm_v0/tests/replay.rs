@@ -97,6 +97,8 @@ fn observed(world: &World) -> Observed {
             .filter(|source| not_ready(source))
             .map(|source| source["metadata"]["name"].to_string())
             .collect(),
+        objection: None,
+        unreadable: vec![],
     }
 }
 
@@ -133,6 +135,9 @@ fn follow(records: &[Value], step: &Step, from: i64) -> Told {
             Action::Approve { .. }
             | Action::DeletePlan { .. }
             | Action::Hold(_)
+            | Action::RetryPlan { .. }
+            | Action::DeleteCsv { .. }
+            | Action::ResetSubscription { .. }
             | Action::Wait(_) => {}
         }
     }

@@ -11,7 +11,7 @@ use std::{
 use anyhow::Result;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
-use wavelift_runtime::testing::servers_or_skip;
+use wavelift_runtime::testing::{is_long, servers_or_skip};
 
 use self::{
     api::{ApiServer, Etcd},
@@ -143,8 +143,16 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// One for this test alone, or `None` after saying that it was left out.
-    pub(crate) async fn alone() -> Option<Arc<Self>> {
+    /// The same for a test that takes its minutes; `None` too where only the others are run.
+    pub(crate) async fn shared_if_long() -> Option<Arc<Self>> {
+        if is_long() { Self::shared().await } else { None }
+    }
+
+    /// One for a test alone that takes its minutes, or `None`.
+    pub(crate) async fn alone_if_long() -> Option<Arc<Self>> {
+        if !is_long() {
+            return None;
+        }
         let programs = Programs::or_skip()?;
         Some(Arc::new(Self::start(programs).await.expect("the servers start")))
     }

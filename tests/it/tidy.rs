@@ -3,6 +3,7 @@
 //! Each check is a function from files to findings, so that it can be shown to find something.
 
 mod crates;
+mod fidelity;
 mod runbooks;
 mod sources;
 mod words;

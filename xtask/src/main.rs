@@ -30,9 +30,9 @@ enum Task {
     /// Run every test, and say what was left out and how to get it
     Test {
         /// Run every situation on real servers instead, those too that take minutes (about an hour),
-        /// or those whose name contains NAME, and write docs/fidelity.md
-        #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "args")]
-        long: Option<Option<String>>,
+        /// or those whose name contains the first of ARGS, and write docs/fidelity.md
+        #[arg(long)]
+        long: bool,
         /// Passed on to `cargo test`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -78,8 +78,8 @@ fn main() -> ExitCode {
 
 fn run(task: Task) -> Result<()> {
     match task {
-        Task::Test { long: Some(filter), .. } => fidelity::run(filter.as_deref()),
-        Task::Test { long: None, args } => test::run(&args),
+        Task::Test { long: true, args } => fidelity::run(args.first().map(String::as_str)),
+        Task::Test { long: false, args } => test::run(&args),
         Task::Lint => lint::run(),
         Task::Codegen { check: true } => codegen::check(),
         Task::Codegen { check: false } => codegen::write(),

@@ -149,7 +149,7 @@ impl Rig {
         let options = self.options();
         let (stop, metrics) = (CancellationToken::new(), options.metrics.clone());
         let running = crate::run(options, stop.clone());
-        let task = tokio::spawn(async move { running.await.unwrap() });
+        let task = tokio::spawn(async move { Box::pin(running).await.unwrap() });
         Agent { task, _stop: stop, metrics }
     }
 
@@ -163,7 +163,7 @@ impl Rig {
         let (commands, obeyed) = mpsc::channel(8);
         let connect = move |_: &_, _: &_, _, _: &_, _: &_| (Some(link), Some(obeyed));
         let running = run_with(options, connect, stop.clone());
-        let task = tokio::spawn(async move { running.await.unwrap() });
+        let task = tokio::spawn(async move { Box::pin(running).await.unwrap() });
         (Agent { task, _stop: stop, metrics }, Line { commands, reports, id: 0 })
     }
 

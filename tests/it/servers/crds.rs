@@ -51,7 +51,7 @@ pub(super) fn insight<'s>(status: &'s Value, reason: &str) -> Option<&'s str> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_version_that_would_go_holds_until_nothing_is_stored_in_it() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let knot = Defined { group: "rope.example.com", kind: "Knot", plural: "knots" };
     let both =
         knot.definition(&[Version::new("v1alpha1", None).stored(), Version::new("v1", None)]);
@@ -85,7 +85,7 @@ async fn a_stored_version_that_would_go_holds_until_nothing_is_stored_in_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_that_do_not_fit_hold_and_are_named_until_they_are_corrected() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let box_ = Defined { group: "crate.example.com", kind: "Box", plural: "boxes" };
     let kind = Kind::new("crate.example.com", "v1", "Box", "boxes");
     let loose = box_.definition(&[Version::new("v1", None).stored()]);
@@ -119,7 +119,7 @@ async fn objects_that_do_not_fit_hold_and_are_named_until_they_are_corrected() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_later_hop_is_looked_at_before_its_own_approval() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let sail = Defined { group: "mast.example.com", kind: "Spar", plural: "spars" };
     let kind = Kind::new("mast.example.com", "v1", "Spar", "spars");
     let with = |max| sail.definition(&[Version::new("v1", max).stored()]);
@@ -195,7 +195,7 @@ async fn a_conversion_webhook_that_olm_cannot_put_up_holds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_that_cannot_be_read_after_success_are_told_in_the_api_servers_words() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let fin = Defined { group: "whale.example.com", kind: "Fin", plural: "fins" };
     let kind = Kind::new("whale.example.com", "v1alpha1", "Fin", "fins");
     let old = fin.definition(&[Version::new("v1alpha1", None).stored()]);

@@ -22,7 +22,7 @@ async fn is_held(rig: &Rig, words: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_taken() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let mut releases = chain("churn", &["1.0.0", "1.1.0", "1.2.0"]);
     releases[2] = releases[2].clone().skip_range(">=1.0.0 <1.2.0");
     releases[2].properties.push(json!({
@@ -43,7 +43,7 @@ async fn a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_tak
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_installed_version_that_was_never_well_is_not_upgraded() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let mut releases = chain("forge", &["1.0.0", "1.1.0"]);
     releases[0].min_kube_version = Some("1.99.0");
     let rig = Rig::start(cluster, "never-well", &releases).await.unwrap();
@@ -59,7 +59,7 @@ async fn an_installed_version_that_was_never_well_is_not_upgraded() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig = Rig::start(cluster, "lost-pod", &chain("winch", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("winch", "1.0.0")]).await.unwrap();
     rig.workloads.tell_now("winch", Rollout::Lost);
@@ -78,7 +78,7 @@ async fn an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_failed_is_named_and_the_next_one_waits_for_it() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let releases = chain("auger", &["1.0.0", "1.1.0", "1.2.0"]);
     let rig = Rig::start(cluster, "failed-before", &releases).await.unwrap();
     rig.install(&[("auger", "1.0.0")]).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_version_that_failed_is_named_and_the_next_one_waits_for_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let releases = [Release::new("crane", "1.0.0"), Release::new("crane", "2.0.0").channel("next")];
     let mut rig = Rig::start(cluster, "no-edge", &releases).await.unwrap();
     rig.install(&[("crane", "1.0.0")]).await.unwrap();
@@ -127,7 +127,7 @@ async fn a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_neighbour_whose_package_is_nowhere_is_named() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig =
         Rig::start(cluster, "no-package", &chain("drill", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("drill", "1.0.0")]).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_neighbour_whose_package_is_nowhere_is_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn automatic_and_manual_neighbours_move_by_one_approval_and_are_held() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let first = [Release::new("awl", "1.0.0"), Release::new("rasp", "1.0.0")];
     let mut rig = Rig::start(cluster, "mixed-approval", &first).await.unwrap();
     rig.install(&[("awl", "1.0.0"), ("rasp", "1.0.0")]).await.unwrap();
@@ -177,7 +177,7 @@ async fn automatic_and_manual_neighbours_move_by_one_approval_and_are_held() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_its_author_deprecated_is_upgraded_all_the_same() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let releases = chain("sickle", &["1.0.0", "1.1.0"]);
     let mut rig = Rig::start(cluster, "deprecated", &releases).await.unwrap();
     rig.install(&[("sickle", "1.0.0")]).await.unwrap();

@@ -4,7 +4,7 @@
 use std::{env, ffi::OsString, fs, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
-use wavelift_runtime::testing::{program, skip};
+use wavelift_runtime::testing::{is_long, program, skip};
 
 use super::Programs;
 
@@ -25,7 +25,7 @@ const WATCHED: [&str; 6] = [
 
 #[test]
 fn an_upgrade_on_real_servers_asks_for_no_address_but_loopback() {
-    if Programs::or_skip().is_none() {
+    if !is_long() || Programs::or_skip().is_none() {
         return;
     }
     let is_apart = runs(&[&APART[..], &["true"]].concat());

@@ -15,7 +15,6 @@ use futures::StreamExt as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use wavelift_runtime::testing::is_long;
 
 use super::{
     Cluster,
@@ -30,20 +29,15 @@ use crate::harness::{
     router::Moment,
 };
 
-/// Not all writes are hit where tests must be short: those that change the cluster, after, and one
-/// in so many of all.
-const EVERY: usize = 9;
 /// At the same time: OLM throttles itself.
 const AT_ONCE: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_killed_around_any_of_its_writes_ends_where_an_undisturbed_one_does() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let wanted = undisturbed(&cluster).await.unwrap();
     tell(&format!("undisturbed: {} writes: {}", wanted.writes.len(), wanted.writes.join(", ")));
-    let all = aims(&wanted.writes);
-    let aims: Vec<Aim> = if is_long() { all } else { some(&all, &wanted.writes) };
-    let outcomes = futures::stream::iter(aims)
+    let outcomes = futures::stream::iter(aims(&wanted.writes))
         .map(|aim| {
             let (cluster, wanted) = (Arc::clone(&cluster), &wanted);
             async move {
@@ -79,14 +73,6 @@ struct Aim {
 fn aims(writes: &[String]) -> Vec<Aim> {
     let sides = |nth| [Moment::Before, Moment::After].map(|moment| Aim { nth, moment });
     (1..).take(writes.len()).flat_map(sides).collect()
-}
-
-fn some(all: &[Aim], writes: &[String]) -> Vec<Aim> {
-    let is_own = |nth: u64| writes[usize::try_from(nth).unwrap() - 1].contains("clusterupgrades");
-    let chosen = all.iter().enumerate().filter(|(index, aim)| {
-        index % EVERY == 0 || (aim.moment == Moment::After && !is_own(aim.nth))
-    });
-    chosen.map(|(_, aim)| *aim).collect()
 }
 
 /// How an upgrade ended.

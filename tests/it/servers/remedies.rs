@@ -43,7 +43,7 @@ fn written(rig: &Rig) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_that_olm_gave_up_is_tried_again_once_the_objects_fit() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let defined = Defined { group: "hinge.example.com", kind: "Pin", plural: "pins" };
     let kind = Kind::new("hinge.example.com", "v1", "Pin", "pins");
     let rig = Rig::start(cluster, "tried-again", &stricter("hinge", defined)).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_plan_that_olm_gave_up_is_tried_again_once_the_objects_fit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_remedy_it_ends_and_says_which_there_is_and_a_retry_with_it_goes_on() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let defined = Defined { group: "latch.example.com", kind: "Bar", plural: "bars" };
     let kind = Kind::new("latch.example.com", "v1", "Bar", "bars");
     let rig = Rig::start(cluster, "no-remedy", &stricter("latch", defined)).await.unwrap();
@@ -103,7 +103,7 @@ async fn without_the_remedy_it_ends_and_says_which_there_is_and_a_retry_with_it_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_that_olm_gave_up_is_taken_back_and_made_anew() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let defined = Defined { group: "spool.example.com", kind: "Reel", plural: "reels" };
     let kind = Kind::new("spool.example.com", "v1", "Reel", "reels");
     let rig = Rig::start(cluster, "made-anew", &stricter("spool", defined)).await.unwrap();
@@ -189,7 +189,7 @@ fn with_settings<'a>(package: &'a str, name: &str) -> [Release<'a>; 2] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_that_a_policy_forbids_ends_with_the_policys_words() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig =
         Rig::start(cluster, "forbidden", &with_settings("gate", "gate-settings")).await.unwrap();
     rig.install(&[("gate", "1.0.0")]).await.unwrap();
@@ -207,7 +207,7 @@ async fn a_step_that_a_policy_forbids_ends_with_the_policys_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_that_a_policy_forbade_is_tried_again() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let releases = with_settings("fence", "fence-settings");
     let rig = Rig::start(cluster, "forbade", &releases).await.unwrap();
     rig.install(&[("fence", "1.0.0")]).await.unwrap();
@@ -226,7 +226,7 @@ async fn a_step_that_a_policy_forbade_is_tried_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn remedies_that_are_disabled_on_the_cluster_are_not_taken_and_that_is_said() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let releases = with_settings("stile", "stile-settings");
     let rig = Rig::start(cluster, "disabled", &releases).await.unwrap();
     rig.install(&[("stile", "1.0.0")]).await.unwrap();
@@ -242,7 +242,7 @@ async fn remedies_that_are_disabled_on_the_cluster_are_not_taken_and_that_is_sai
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_neighbour_that_is_stuck_holds_and_is_named() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let mut stuck = Release::new("cart", "1.1.0").replaces("1.0.0");
     stuck.min_kube_version = Some("1.99.0");
     let first = [Release::new("cart", "1.0.0"), stuck.clone(), Release::new("horse", "2.0.0")];
@@ -273,7 +273,7 @@ async fn a_neighbour_that_is_stuck_holds_and_is_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_csv_that_nobody_refers_to_is_adopted_and_upgraded() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let releases = [Release::new("raft", "1.0.0"), Release::new("raft", "1.1.0").replaces("1.0.0")];
     let rig = Rig::start(cluster, "adopted", &releases).await.unwrap();
     rig.install(&[("raft", "1.0.0")]).await.unwrap();

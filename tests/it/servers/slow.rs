@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use wavelift_runtime::testing::is_long;
 
 use super::{
     Cluster,
@@ -28,10 +27,7 @@ async fn history(rig: &Rig, csv: &str) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rollout_past_olms_timeout_is_waited_for_and_ends_well() {
-    if !is_long() {
-        return;
-    }
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig = Rig::start(cluster, "timeout", &chain("barrel", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("barrel", "1.0.0")]).await.unwrap();
     rig.workloads.tell("barrel", Rollout::Never);
@@ -57,10 +53,7 @@ async fn a_rollout_past_olms_timeout_is_waited_for_and_ends_well() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rollout_that_fails_for_a_while_is_told_of_and_ends_well() {
-    if !is_long() {
-        return;
-    }
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig = Rig::start(cluster, "heals", &chain("bucket", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("bucket", "1.0.0")]).await.unwrap();
     rig.workloads.tell("bucket", Rollout::DeadlineExceeded);
@@ -75,10 +68,7 @@ async fn a_rollout_that_fails_for_a_while_is_told_of_and_ends_well() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_rollout_is_waited_for() {
-    if !is_long() {
-        return;
-    }
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig = Rig::start(cluster, "slow", &chain("jug", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("jug", "1.0.0")]).await.unwrap();
     rig.workloads.tell("jug", Rollout::Well(Duration::from_secs(100)));
@@ -92,10 +82,7 @@ async fn a_slow_rollout_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_catalog_that_never_answered_holds_and_is_named() {
-    if !is_long() {
-        return;
-    }
-    let Some(shared) = Cluster::shared().await else { return };
+    let Some(shared) = Cluster::shared_if_long().await else { return };
     // On a cluster of its own: it would hold all other tests too.
     let cluster = Cluster::on(&shared.ground, "foreign").await.unwrap();
     let objects: Objects = cluster.objects().await.unwrap();

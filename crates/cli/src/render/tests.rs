@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use wavelift_api::live::{ClusterView, UpgradeView};
 
-use super::{Verdict, cluster, clusters, launch, line, preflight, preview, status};
+use super::{Seen, Verdict, cluster, clusters, launch, line, preflight, preview, status};
 use crate::{
     args::{Details, OutputArgs},
     printer::Printer,
@@ -114,7 +114,24 @@ fn details_say_what_to_do_next() {
 
 #[test]
 fn one_cluster_shows_its_steps_and_the_next_command() {
-    insta::assert_snapshot!(cluster(&one_cluster(), "logging-6-2", now(), &printer()));
+    insta::assert_snapshot!(cluster(
+        &one_cluster(),
+        Seen::InCampaign("logging-6-2"),
+        now(),
+        &printer()
+    ));
+}
+
+#[test]
+fn on_the_cluster_itself_the_upgrade_is_named_and_how_to_try_again() {
+    let shown = cluster(&one_cluster(), Seen::Locally("go"), now(), &printer());
+    assert!(shown.starts_with("Upgrade:      go\n"), "{shown}");
+    assert!(!shown.contains("Agent:"), "{shown}");
+    let again = format!(
+        "Then: kubectl patch clusterupgrade go --type merge -p '{{\"spec\":{{\"attempt\":{}}}}}'",
+        one_cluster().attempt + 1
+    );
+    assert_eq!(shown.contains(&again), one_cluster().failure.is_some(), "{shown}");
 }
 
 #[test]

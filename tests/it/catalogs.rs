@@ -8,7 +8,10 @@ use std::{
 };
 
 use serde_json::Value;
-use wavelift_api::live::PhaseName;
+use wavelift_api::{
+    live::PhaseName,
+    shared::{OnOutcome, PreflightPolicy},
+};
 use wavelift_demo::{
     Cast, Options, Source,
     summary::{self, HopSummary},
@@ -116,7 +119,14 @@ async fn follow(catalog: &str, clusters: usize) {
     let Some(shared) = wavelift_runtime::testing::shared_or_skip() else { return };
     let answers = Answers::read(&shared, catalog);
     let options = of_catalog(shared.join("catalogs").join(catalog), clusters);
-    let stage = Stage::set(&options).await;
+    let mut stage = Stage::set(&options).await;
+    // What is followed is what OLM resolves. That it will refuse some of it, such as a definition
+    // without a stored version, is said by the checks and is not the question here.
+    stage.cast.campaign.spec.preflight = Some(PreflightPolicy {
+        on_fail: OnOutcome::Proceed,
+        reason: Some("to follow the resolution".to_owned()),
+        ..PreflightPolicy::default()
+    });
     let places = places(&stage.cast);
     let taken: BTreeSet<&Place> = places.values().collect();
     assert_eq!(taken.len(), clusters, "every place is taken once");

@@ -27,7 +27,7 @@ use self::{
     read::{ApiReader, Failed},
     unpacked::Kept,
 };
-use crate::objects::{self, InstallPlan};
+use crate::objects::InstallPlan;
 
 /// Objects of one step that are looked at.
 const OBJECTS_MAX: usize = 20_000;
@@ -108,14 +108,13 @@ pub async fn examine(
 pub fn plan_of<'p>(
     step: &Step,
     plans: impl IntoIterator<Item = &'p InstallPlan>,
-) -> Option<&'p str> {
+) -> Option<&'p InstallPlan> {
     let wanted = step.csv_names();
     let has_set = |plan: &&InstallPlan| {
         let names = plan.spec.cluster_service_version_names.iter().map(String::as_str);
         names.collect::<BTreeSet<_>>() == wanted
     };
-    let newest = plans.into_iter().filter(has_set).max_by_key(|plan| plan.spec.generation);
-    newest.map(objects::name)
+    plans.into_iter().filter(has_set).max_by_key(|plan| plan.spec.generation)
 }
 
 /// Owned APIs that the API server says it serves and cannot give, with its words.
@@ -231,7 +230,7 @@ async fn manifested(
         }
     }
     for csv in of_kind("ClusterServiceVersion") {
-        for name in converted(csv) {
+        for name in crd::converted(csv) {
             if !news.contains_key(name)
                 && let Ok(Some(live)) = reader.definition(name).await
             {
@@ -241,13 +240,6 @@ async fn manifested(
         let definition = |name: &str| news.get(name).copied().or_else(|| lives.get(name));
         brought.conversion.extend(crd::conversion_faults(csv, definition));
     }
-}
-
-/// Definitions that the conversion webhooks of a CSV are for.
-fn converted(csv: &Value) -> Vec<&str> {
-    let webhooks = csv.pointer("/spec/webhookdefinitions").and_then(Value::as_array);
-    let all = webhooks.into_iter().flatten().filter_map(|w| w["conversionCRDs"].as_array());
-    all.flatten().filter_map(Value::as_str).collect()
 }
 
 async fn replaced(

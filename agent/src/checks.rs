@@ -125,7 +125,6 @@ pub(crate) fn is_given_up(facts: &Facts) -> bool {
     let wanted = step.csv_names();
     let plans = facts.plans.as_deref().unwrap_or_default();
     let newest = apis::plan_of(step, plans);
-    let newest = newest.and_then(|name| plans.iter().find(|plan| objects::name(*plan) == name));
     let is_moving = facts
         .csvs
         .as_deref()

@@ -309,24 +309,7 @@ pub fn term(upgrade: &ClusterUpgrade) -> Option<Term> {
 pub fn is_terminal(upgrade: &ClusterUpgrade) -> bool {
     let Some(status) = &upgrade.status else { return false };
     let is_present = status.epoch == upgrade.spec.epoch && status.attempt == upgrade.spec.attempt;
-    is_present && status.state.is_some_and(|state| is_last(state.into()))
-}
-
-/// Whether nothing more follows a state.
-pub fn is_last(state: ClusterState) -> bool {
-    match state {
-        ClusterState::Succeeded
-        | ClusterState::Failed
-        | ClusterState::Stalled
-        | ClusterState::Skipped => true,
-        ClusterState::Pending
-        | ClusterState::Blocked
-        | ClusterState::Preflight
-        | ClusterState::Ready
-        | ClusterState::Upgrading
-        | ClusterState::Verifying
-        | ClusterState::Unreachable => false,
-    }
+    is_present && status.state.is_some_and(|state| ClusterState::from(state).is_ended())
 }
 
 /// Whether the hub has made the last word of an upgrade durable.

@@ -391,7 +391,7 @@ impl Executor {
         let state = status.state.map(ClusterState::from);
         let message = status.message.as_deref().unwrap_or_default();
         info!(upgrade = upgrade.name_any(), ?state, message, "status");
-        let is_last = state.is_some_and(journal::is_last);
+        let is_last = state.is_some_and(ClusterState::is_ended);
         if is_last {
             self.metrics.ended(state.map_or("", ClusterState::as_str));
             self.waiting.remove(&upgrade.name_any());

@@ -13,12 +13,14 @@ pub(crate) mod binaries;
 pub(crate) mod blueprint;
 pub(crate) mod campaign;
 pub(crate) mod child;
+pub(crate) mod door;
 pub(crate) mod http;
 pub(crate) mod hub;
 pub(crate) mod laws;
 pub(crate) mod member;
 pub(crate) mod outcome;
 pub(crate) mod router;
+pub(crate) mod victim;
 pub(crate) mod wait;
 pub(crate) mod world;
 
@@ -27,6 +29,11 @@ static CRDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let crds = wavelift_api::crds();
     crds.iter().map(|crd| serde_json::to_value(crd).expect("a CRD is JSON")).collect()
 });
+
+/// Our kinds.
+pub(crate) fn crds() -> &'static [Value] {
+    &CRDS
+}
 
 /// Installs our kinds.
 fn install_crds(api: &ApiServer) -> Result<(), ApiError> {

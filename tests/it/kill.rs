@@ -16,17 +16,15 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
-use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use tokio::sync::watch;
 use wavelift_sim::apiserver::{
     Action, ApiServer, Fault, FaultId, Matcher, Request, Times, Verbs, Verdict,
 };
 
 use crate::harness::{
-    child::Child,
     router::{Meter, Moment},
+    victim::Victim,
 };
 
 /// How many runs each test makes; fewer while one works on something, or `41-41` for one again.
@@ -57,13 +55,6 @@ struct Aim {
 struct Size {
     writes: u64,
     records: u64,
-}
-
-/// The process to be killed, and what it was doing.
-#[derive(Clone)]
-struct Victim {
-    child: Arc<Mutex<Option<Child>>>,
-    hit: watch::Sender<Option<String>>,
 }
 
 impl Aim {
@@ -139,35 +130,6 @@ fn named(request: &Request) -> String {
     let name = request.name.as_deref().unwrap_or_default();
     let verb = request.verb;
     format!("{verb:?} {kind}{subresource}{} {namespace}/{name}", request.subresource)
-}
-
-impl Victim {
-    fn new() -> Self {
-        Self { child: Arc::default(), hit: watch::Sender::new(None) }
-    }
-
-    /// Puts a process in place; whoever comes to kill meanwhile waits for it.
-    fn start(&self, start: impl FnOnce() -> Result<Child>) -> Result<()> {
-        let mut child = self.child.lock();
-        *child = Some(start()?);
-        Ok(())
-    }
-
-    fn kill(&self, what: &str) {
-        if let Some(child) = self.child.lock().as_mut() {
-            child.kill();
-        }
-        self.hit.send_replace(Some(what.to_owned()));
-    }
-
-    /// What it was doing, once it is dead.
-    async fn killed(&self) -> String {
-        let mut hit = self.hit.subscribe();
-        match hit.wait_for(Option::is_some).await {
-            Ok(hit) => hit.clone().unwrap_or_default(),
-            Err(_) => std::future::pending().await,
-        }
-    }
 }
 
 /// Makes the runs, some at a time; each says what it hit.

@@ -60,7 +60,8 @@ async fn apis(
         let facts = namespaces.iter().find(|namespace| namespace.name == name);
         let contents = facts.map_or(&[][..], |facts| facts.contents.as_slice());
         let plans = facts.and_then(|facts| facts.plans.as_deref().ok()).unwrap_or_default();
-        let sources = Sources { contents, plan: apis::plan_of(step, plans) };
+        let plan = apis::plan_of(step, plans).map(objects::name);
+        let sources = Sources { contents, plan };
         all.extend(apis::examine(client, step, turn, sources).await);
     }
     all

@@ -15,6 +15,7 @@ use crate::{
         decide::{Gates, Rules, decide, later},
         observe,
     },
+    objects,
 };
 
 /// How long an objection counts before it is looked for again, at most.
@@ -135,7 +136,7 @@ impl Executor {
                 let subscriptions = observed.subscriptions.iter().map(|s| &**s);
                 let contents = checks::contents(subscriptions, seen.current);
                 let plans = observed.plans.iter().map(|plan| &**plan);
-                let plan = apis::plan_of(step, plans);
+                let plan = apis::plan_of(step, plans).map(objects::name);
                 let sources = apis::Sources { contents: &contents, plan };
                 let apis = apis::examine(&self.client, step, apis::Turn::Next, sources).await;
                 let policy = match ask {

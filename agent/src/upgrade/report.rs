@@ -30,7 +30,7 @@ impl Executor {
                 return true;
             }
         };
-        let is_last = status.state.is_some_and(|state| journal::is_last(state.into()));
+        let is_last = status.state.is_some_and(|state| ClusterState::from(state).is_ended());
         let report = StatusReport {
             fence,
             revision: status.revision(),

@@ -22,7 +22,7 @@ pub(super) fn begin(upgrade: &ClusterUpgrade) -> ClusterUpgradeStatus {
     }
     // A new consent to the same plan does not stop what is under way.
     let is_under_way = stored.start_time.is_some()
-        && stored.state.is_some_and(|state| !crate::journal::is_last(state.into()))
+        && stored.state.is_some_and(|state| !ClusterState::from(state).is_ended())
         && stored.attempt == attempt
         && upgrade.spec.plan_digest == stored.plan_digest;
     if is_under_way {

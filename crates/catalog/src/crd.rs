@@ -45,7 +45,7 @@ use serde_json::Value;
 
 pub use self::{
     answer::{Change, Class, CrdDiff, FromTo, Olm, RefusedByV0, Removed, Stored, V1, Versions},
-    conversion::conversion_faults,
+    conversion::{conversion_faults, converted},
     error::{Error, Side},
     owned::{Fate, OwnedNotServed, owned_not_served},
     parse::parse,

@@ -13,7 +13,7 @@ mod preview;
 mod resolve;
 mod status;
 
-use std::{future::Future, time::Duration};
+use std::{cell::RefCell, future::Future, time::Duration};
 
 use wavelift_api::{
     FleetUpgrade,
@@ -21,12 +21,15 @@ use wavelift_api::{
 };
 
 use crate::{
-    args::{Args, ChangeArgs, Command, DryRun},
+    args::{Args, ChangeArgs, Command, DryRun, Form},
     exit::Exit,
     kubernetes::Kubernetes,
     live::{self, Live},
     printer::Printer,
 };
+
+/// Nothing is watched longer than a year.
+const WATCH_SECONDS_MAX: u64 = 60 * 60 * 24 * 365;
 
 /// What every command works with.
 struct Context<'a> {
@@ -140,6 +143,49 @@ where
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
+}
+
+/// How something that is watched is shown.
+#[derive(Debug, Clone, Copy)]
+enum Shown {
+    /// As JSON, on one line.
+    Json,
+    /// Drawn on a terminal.
+    Drawn,
+    /// As one sentence.
+    Sentence,
+}
+
+/// Shows what `look` sees until it has ended: redraws on a terminal; elsewhere prints a line whenever
+/// it is another one. `None` when the time is up.
+async fn watch<T, F: Future<Output = anyhow::Result<T>>>(
+    seconds: Option<u64>,
+    printer: &Printer,
+    look: impl Fn() -> F,
+    words: impl Fn(&T, Shown) -> anyhow::Result<String>,
+    is_ended: impl Fn(&T) -> bool,
+) -> anyhow::Result<Option<T>> {
+    let shown = match (printer.form(), printer.is_terminal()) {
+        (Some(Form::Json), _) => Shown::Json,
+        (_, true) => Shown::Drawn,
+        (_, false) => Shown::Sentence,
+    };
+    let last = RefCell::new(String::new());
+    let timeout = Duration::from_secs(seconds.unwrap_or(WATCH_SECONDS_MAX));
+    let turn = || async {
+        let seen = look().await?;
+        let text = words(&seen, shown)?;
+        match shown {
+            Shown::Drawn => printer.redraw(&text),
+            Shown::Json | Shown::Sentence if *last.borrow() == text => {}
+            Shown::Json | Shown::Sentence => {
+                printer.text(&text);
+                last.replace(text);
+            }
+        }
+        anyhow::Ok(is_ended(&seen).then_some(seen))
+    };
+    poll(timeout, turn).await
 }
 
 /// What follows a change that was not made for real.

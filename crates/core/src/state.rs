@@ -61,6 +61,20 @@ impl ClusterState {
         Self::Unreachable,
     ];
 
+    /// Whether nothing more follows.
+    pub fn is_ended(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed | Self::Stalled | Self::Skipped => true,
+            Self::Pending
+            | Self::Blocked
+            | Self::Preflight
+            | Self::Ready
+            | Self::Upgrading
+            | Self::Verifying
+            | Self::Unreachable => false,
+        }
+    }
+
     /// As the API, the metrics and the CLI write it.
     pub fn as_str(self) -> &'static str {
         match self {

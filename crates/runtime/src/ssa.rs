@@ -193,9 +193,7 @@ impl FieldManager {
     where
         K: Clone + DeserializeOwned + Debug,
     {
-        let params =
-            PatchParams { field_manager: Some(self.0.to_owned()), ..PatchParams::default() };
-        api.patch(name, &params, &Patch::Merge(patch))
+        api.patch(name, &self.merging(), &Patch::Merge(patch))
             .await
             .map_err(|error| Error::new(name, error))
     }
@@ -211,9 +209,7 @@ impl FieldManager {
     where
         K: Clone + DeserializeOwned + Debug,
     {
-        let params =
-            PatchParams { field_manager: Some(self.0.to_owned()), ..PatchParams::default() };
-        api.patch_status(name, &params, &Patch::Merge(patch))
+        api.patch_status(name, &self.merging(), &Patch::Merge(patch))
             .await
             .map_err(|error| Error::new(name, error))
     }
@@ -255,6 +251,10 @@ impl FieldManager {
             Ownership::Respect => params,
             Ownership::TakeOver => params.force(),
         }
+    }
+
+    fn merging(self) -> PatchParams {
+        PatchParams { field_manager: Some(self.0.to_owned()), ..PatchParams::default() }
     }
 
     fn post(self) -> PostParams {

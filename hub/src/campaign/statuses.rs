@@ -17,6 +17,7 @@ use wavelift_core::{
     check::Finding,
     conditions::{self, Fresh, Truth},
     fence::Revision,
+    state::ClusterState,
 };
 
 use super::part::Part;
@@ -42,24 +43,7 @@ pub(super) enum Error {
 
 /// Whether a state ends an upgrade.
 pub(super) fn is_terminal(state: Option<ClusterStateName>) -> bool {
-    match state {
-        Some(
-            ClusterStateName::Succeeded
-            | ClusterStateName::Failed
-            | ClusterStateName::Stalled
-            | ClusterStateName::Skipped,
-        ) => true,
-        Some(
-            ClusterStateName::Pending
-            | ClusterStateName::Blocked
-            | ClusterStateName::Preflight
-            | ClusterStateName::Ready
-            | ClusterStateName::Upgrading
-            | ClusterStateName::Verifying
-            | ClusterStateName::Unreachable,
-        )
-        | None => false,
-    }
+    state.is_some_and(|state| ClusterState::from(state).is_ended())
 }
 
 /// Reads an agent's status and brings it within the API's limits.

@@ -15,9 +15,10 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
     sync::watch,
-    task::JoinSet,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::door;
 
 /// The content type of a TLS record that holds something encrypted.
 const APPLICATION_DATA: u8 = 23;
@@ -95,7 +96,8 @@ impl Router {
         let stop = CancellationToken::new();
         let cut = watch::Sender::new(0);
         let way = Way { target: target.subscribe(), meter: Arc::clone(meter) };
-        drop(tokio::spawn(accept(listener, way, cut.subscribe(), stop.clone())));
+        let serve = move |stream| carry(stream, way.clone());
+        drop(tokio::spawn(door::open(listener, cut.subscribe(), stop.clone(), serve)));
         Ok(Self { addr, cut, _guard: stop.drop_guard() })
     }
 
@@ -109,32 +111,6 @@ impl Router {
 struct Way {
     target: watch::Receiver<Option<SocketAddr>>,
     meter: Arc<Meter>,
-}
-
-async fn accept(
-    listener: TcpListener,
-    way: Way,
-    cut: watch::Receiver<u64>,
-    stop: CancellationToken,
-) {
-    // Dropping the set ends every connection.
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        while connections.try_join_next().is_some() {}
-        let Ok((stream, _)) = accepted else { continue };
-        let (way, mut cut) = (way.clone(), cut.clone());
-        cut.mark_unchanged();
-        connections.spawn(async move {
-            tokio::select! {
-                _ = cut.changed() => {}
-                _ = carry(stream, way) => {}
-            }
-        });
-    }
 }
 
 async fn carry(agent: TcpStream, mut way: Way) -> io::Result<()> {

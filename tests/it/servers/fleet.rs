@@ -11,7 +11,7 @@ use wavelift_core::ids::{ClusterName, Uid};
 use wavelift_hub::{Hub, HubOptions};
 use wavelift_runtime::tls;
 
-use crate::harness::http;
+use crate::harness::{self, http, laws};
 
 use super::{
     Cluster, Ground,
@@ -51,9 +51,7 @@ impl HubSide {
         let api = ground.cluster("hub").await?;
         let objects = Objects::new(api.client().await?);
         let mut crds = read_crds(&ground.programs.managed_cluster_crds)?;
-        for crd in wavelift_api::crds() {
-            crds.push(serde_json::to_value(crd)?);
-        }
+        crds.extend_from_slice(harness::crds());
         establish(&objects, &crds).await?;
         for namespace in [HOME].iter().chain(clusters) {
             objects.create(NAMESPACE, "", &json!({"metadata": {"name": namespace}})).await?;
@@ -128,10 +126,8 @@ impl HubSide {
     async fn until_ended(&self, cluster: &str) -> Result<()> {
         let look = || async {
             let parts = self.objects.list(CLUSTER_UPGRADE, cluster).await?;
-            let state = parts.first().map(|part| part["status"]["state"].clone());
-            Ok(state.filter(|state| {
-                matches!(state.as_str(), Some("Succeeded" | "Failed" | "Stalled" | "Skipped"))
-            }))
+            let ended = parts.first().filter(|part| laws::is_ended(part));
+            Ok(ended.map(|part| part["status"]["state"].clone()))
         };
         // Four steps on an OLM that shares the machine with two others.
         let state = self.objects.until_late(&format!("the end of {cluster}"), look).await;

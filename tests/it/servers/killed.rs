@@ -12,9 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::{
     Cluster,
@@ -27,6 +25,7 @@ use crate::harness::{
     binaries::programs,
     child::{self, Child},
     router::Moment,
+    victim::Victim,
 };
 
 /// At the same time: OLM throttles itself.
@@ -66,7 +65,7 @@ fn tell(line: &str) {
 /// Which write is hit, and on which side of it.
 #[derive(Debug, Clone, Copy)]
 struct Aim {
-    nth: u64,
+    nth: usize,
     moment: Moment,
 }
 
@@ -191,47 +190,32 @@ async fn undisturbed(cluster: &Arc<Cluster>) -> Result<Undisturbed> {
 async fn disturbed(cluster: &Arc<Cluster>, aim: Aim, wanted: &Undisturbed) -> Result<String> {
     let name = format!("{}-{:?}", aim.nth, aim.moment).to_lowercase();
     let stage = Stage::set(cluster, &name).await?;
-    let victim = Arc::new(Mutex::new(None::<Child>));
-    let (hit, mut hits) = watch::channel(None::<String>);
-    let kill = {
-        let victim = Arc::clone(&victim);
-        move || {
-            // The lock is held while it starts: it is there.
-            if let Some(mut child) = victim.lock().take() {
-                child.kill();
-            }
-        }
-    };
-    let kill = Arc::new(kill);
+    let victim = Victim::new();
+    let trap = victim.clone();
     stage.proxy.set(move |asked| {
         if asked.write != Some(aim.nth) {
             return Harm::None;
         }
-        let (what, kill, hit) = (asked.to_string(), Arc::clone(&kill), hit.clone());
         match aim.moment {
             Moment::Before => {
-                kill();
-                hit.send_replace(Some(what));
+                trap.kill(&asked.to_string());
                 Harm::DropBefore
             }
-            Moment::After => Harm::After(Arc::new(move || {
-                kill();
-                hit.send_replace(Some(what.clone()));
-            })),
+            Moment::After => {
+                let (trap, what) = (trap.clone(), asked.to_string());
+                Harm::After(Arc::new(move || trap.kill(&what)))
+            }
         }
     });
-    {
-        let mut victim = victim.lock();
-        *victim = Some(stage.spawn()?);
-    }
+    victim.start(|| stage.spawn())?;
     let told = tokio::select! {
-        told = hits.wait_for(Option::is_some) => told?.clone().unwrap_or_default(),
+        told = victim.killed() => told,
         end = stage.end() => {
             end.with_context(|| stage.log())?;
             format!("it was through after {} writes", stage.proxy.writes().len())
         }
     };
-    drop(victim.lock().take());
+    victim.kill(&told);
     let next = stage.spawn()?;
     let end = stage.end().await.with_context(|| format!("{told}\n{}", stage.log()))?;
     drop(next);

@@ -14,6 +14,7 @@ use super::{
     objects::{CATALOG_SOURCE, CRD, NAMESPACE, OLM_CONFIG, Objects},
     process::{self, Recipe, Server},
 };
+use crate::harness;
 
 /// OLM's own namespace, whose catalogs are everybody's.
 pub(crate) const HOME: &str = "olm";
@@ -78,9 +79,7 @@ impl OlmV0 {
 
 async fn install_crds(programs: &Programs, objects: &Objects) -> Result<()> {
     let mut crds = read_crds(&programs.olm_crds)?;
-    for crd in wavelift_api::crds() {
-        crds.push(serde_json::to_value(crd)?);
-    }
+    crds.extend_from_slice(harness::crds());
     establish(objects, &crds).await
 }
 

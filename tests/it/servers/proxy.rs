@@ -1,15 +1,7 @@
 //! The way from an agent to its API server: every request is seen, writes are counted, and any of
 //! them may come to harm.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use axum::body::Body;
@@ -29,12 +21,12 @@ use serde_json::json;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
-    task::JoinSet,
     time::sleep,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::api::ApiServer;
+use crate::harness::door;
 
 /// A request is no larger.
 const BODY_MAX: usize = 3 << 20;
@@ -45,7 +37,7 @@ pub(crate) struct Asked {
     pub(crate) method: Method,
     pub(crate) path: String,
     /// Its place among the writes, counted from 1.
-    pub(crate) write: Option<u64>,
+    pub(crate) write: Option<usize>,
     pub(crate) is_watch: bool,
 }
 
@@ -81,8 +73,7 @@ pub(crate) struct Proxy {
 #[derive(Clone)]
 struct Way {
     client: Client,
-    writes: Arc<AtomicU64>,
-    names: Arc<Mutex<Vec<String>>>,
+    writes: Arc<Mutex<Vec<String>>>,
     script: Arc<Mutex<Script>>,
 }
 
@@ -124,13 +115,14 @@ impl Proxy {
         let way = Way {
             client: Client::try_from(config)?,
             writes: Arc::default(),
-            names: Arc::default(),
             script: Arc::new(Mutex::new(Box::new(|_| Harm::None))),
         };
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         let addr = listener.local_addr()?;
         let (stop, cut) = (CancellationToken::new(), watch::Sender::new(0));
-        drop(tokio::spawn(accept(listener, way.clone(), cut.subscribe(), stop.clone())));
+        let own = way.clone();
+        let serve = move |stream| serve(stream, own.clone());
+        drop(tokio::spawn(door::open(listener, cut.subscribe(), stop.clone(), serve)));
         Ok(Self { addr, way, cut, _guard: stop.drop_guard() })
     }
 
@@ -150,33 +142,7 @@ impl Proxy {
 
     /// The writes so far, in their order.
     pub(crate) fn writes(&self) -> Vec<String> {
-        self.way.names.lock().clone()
-    }
-}
-
-async fn accept(
-    listener: TcpListener,
-    way: Way,
-    cut: watch::Receiver<u64>,
-    stop: CancellationToken,
-) {
-    // Dropping the set ends every connection.
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        while connections.try_join_next().is_some() {}
-        let Ok((stream, _)) = accepted else { continue };
-        let (way, mut cut) = (way.clone(), cut.clone());
-        cut.mark_unchanged();
-        connections.spawn(async move {
-            tokio::select! {
-                _ = cut.changed() => {}
-                () = serve(stream, way) => {}
-            }
-        });
+        self.way.writes.lock().clone()
     }
 }
 
@@ -232,9 +198,9 @@ impl Way {
             is_watch: path.contains("watch=true"),
         };
         if is_write {
-            let mut names = self.names.lock();
-            names.push(asked.to_string());
-            asked.write = Some(self.writes.fetch_add(1, Ordering::SeqCst) + 1);
+            let mut writes = self.writes.lock();
+            writes.push(asked.to_string());
+            asked.write = Some(writes.len());
         }
         asked
     }

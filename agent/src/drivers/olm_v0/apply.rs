@@ -126,13 +126,13 @@ async fn patch_subscription(
     target: Target<'_>,
 ) -> Applied {
     let api: Api<Subscription> = Api::namespaced(target.client.clone(), namespace);
-    match MANAGER.merge(&api, name, patch).await {
-        Ok(written) => {
-            target.mirror.subscriptions.assume(written);
-            Applied::Done
-        }
-        Err(error) => Applied::from(error),
-    }
+    let written = MANAGER.merge(&api, name, patch).await;
+    applied(written.map(|written| target.mirror.subscriptions.assume(written)))
+}
+
+/// What came of a write.
+fn applied(written: Result<(), ssa::Error>) -> Applied {
+    written.map_or_else(Applied::from, |()| Applied::Done)
 }
 
 async fn approve(
@@ -146,14 +146,12 @@ async fn approve(
         "metadata": {"resourceVersion": resource_version},
         "spec": {"approved": true},
     });
-    match MANAGER.merge(&api, name, &patch).await {
-        Ok(written) => {
-            info!(namespace = target.namespace, install_plan = name, "approved");
-            watched.install_plans.assume(written);
-            Applied::Done
-        }
-        Err(error) => Applied::from(error),
+    let written = MANAGER.merge(&api, name, &patch).await;
+    let done = applied(written.map(|written| watched.install_plans.assume(written)));
+    if let Applied::Done = done {
+        info!(namespace = target.namespace, install_plan = name, "approved");
     }
+    done
 }
 
 async fn delete(
@@ -200,14 +198,12 @@ async fn retry(
         "metadata": {"resourceVersion": resource_version},
         "status": {"phase": "Installing", "startTime": null},
     });
-    match MANAGER.merge_status(&api, name, &patch).await {
-        Ok(written) => {
-            info!(namespace = target.namespace, install_plan = name, "OLM tries it again");
-            watched.install_plans.assume(written);
-            Applied::Done
-        }
-        Err(error) => Applied::from(error),
+    let written = MANAGER.merge_status(&api, name, &patch).await;
+    let done = applied(written.map(|written| watched.install_plans.assume(written)));
+    if let Applied::Done = done {
+        info!(namespace = target.namespace, install_plan = name, "OLM tries it again");
     }
+    done
 }
 
 async fn reset(name: &str, resource_version: &str, csv: &str, target: Target<'_>) -> Applied {
@@ -219,14 +215,12 @@ async fn reset(name: &str, resource_version: &str, csv: &str, target: Target<'_>
             "installPlanRef": null, "installplan": null,
         },
     });
-    match MANAGER.merge_status(&api, name, &patch).await {
-        Ok(written) => {
-            info!(namespace = target.namespace, subscription = name, csv, "status set back");
-            target.mirror.subscriptions.assume(written);
-            Applied::Done
-        }
-        Err(error) => Applied::from(error),
+    let written = MANAGER.merge_status(&api, name, &patch).await;
+    let done = applied(written.map(|written| target.mirror.subscriptions.assume(written)));
+    if let Applied::Done = done {
+        info!(namespace = target.namespace, subscription = name, csv, "status set back");
     }
+    done
 }
 
 impl From<ssa::Error> for Applied {

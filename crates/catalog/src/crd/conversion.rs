@@ -14,9 +14,7 @@ pub fn conversion_faults<'d>(
     definition: impl Fn(&str) -> Option<&'d Value>,
 ) -> Vec<String> {
     let mut faults = Vec::new();
-    let webhooks = csv.pointer("/spec/webhookdefinitions").and_then(Value::as_array);
-    let converts = |webhook: &&Value| webhook["type"] == "ConversionWebhook";
-    for webhook in webhooks.into_iter().flatten().filter(converts).take(WEBHOOKS_MAX) {
+    for webhook in webhooks(csv) {
         if !is_for_all_namespaces_only(csv) {
             faults.push(
                 "unable to manage conversion webhook: CSVs with conversion webhooks must support \
@@ -26,9 +24,7 @@ pub fn conversion_faults<'d>(
             // OLM looks no further.
             break;
         }
-        let definitions = webhook.get("conversionCRDs").and_then(Value::as_array);
-        let names: Vec<&str> =
-            definitions.into_iter().flatten().filter_map(Value::as_str).collect();
+        let names: Vec<&str> = names(webhook).collect();
         if names.is_empty() {
             faults.push(
                 "unable to manager conversion webhook: conversion webhook must have at least one \
@@ -41,6 +37,22 @@ pub fn conversion_faults<'d>(
         }
     }
     faults
+}
+
+/// The definitions that the conversion webhooks of `csv` are for.
+pub fn converted(csv: &Value) -> impl Iterator<Item = &str> {
+    webhooks(csv).flat_map(names)
+}
+
+fn webhooks(csv: &Value) -> impl Iterator<Item = &Value> {
+    let all = csv.pointer("/spec/webhookdefinitions").and_then(Value::as_array);
+    let all = all.into_iter().flatten();
+    all.filter(|webhook| webhook["type"] == "ConversionWebhook").take(WEBHOOKS_MAX)
+}
+
+fn names(webhook: &Value) -> impl Iterator<Item = &str> {
+    let names = webhook.get("conversionCRDs").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn fault(csv: &Value, name: &str, definition: Option<&Value>) -> Option<String> {

@@ -1,7 +1,5 @@
 //! `wavelift status --local`: the upgrades of one cluster, read on it, with no hub.
 
-use std::{cell::RefCell, time::Duration};
-
 use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::{Api, ResourceExt as _, api::ListParams};
@@ -11,16 +9,10 @@ use wavelift_api::{
     cluster_upgrade::ClusterStateName,
     live::{ClusterRow, ClusterView},
 };
+use wavelift_core::state::ClusterState;
 
-use super::{poll, status::WATCH_SECONDS_MAX};
-use crate::{
-    args::{Form, StatusArgs},
-    exit::Exit,
-    kubernetes::Kubernetes,
-    live,
-    printer::Printer,
-    render,
-};
+use super::{Shown, watch};
+use crate::{args::StatusArgs, exit::Exit, kubernetes::Kubernetes, live, printer::Printer, render};
 
 /// Where agents are unless somebody says otherwise.
 pub(super) const NAMESPACE: &str = "wavelift-agent";
@@ -42,7 +34,7 @@ pub(super) async fn status(
     let api: Api<ClusterUpgrade> = Api::namespaced(kubernetes.client(), namespace);
     match &what.name {
         None => all(&api, namespace, printer).await,
-        Some(name) if what.watch => watch(&api, namespace, name, what, printer).await,
+        Some(name) if what.watch => watched(&api, (namespace, name), what, printer).await,
         Some(name) => {
             let view = one(&api, namespace, name).await?;
             let names = |_: &ClusterView| vec![format!("clusterupgrade.wavelift.io/{name}")];
@@ -96,36 +88,24 @@ async fn one(
     Ok(view(&upgrade))
 }
 
-/// Redraws on a terminal; elsewhere prints a line whenever the sentence changes.
-async fn watch(
+async fn watched(
     api: &Api<ClusterUpgrade>,
-    namespace: &str,
-    name: &str,
+    (namespace, name): (&str, &str),
     what: &StatusArgs,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let last = RefCell::new(String::new());
-    let say = |line: String| {
-        if *last.borrow() != line {
-            printer.text(&line);
-            last.replace(line);
-        }
-    };
-    let timeout = Duration::from_secs(what.timeout.unwrap_or(WATCH_SECONDS_MAX));
-    let look = || async {
-        let view = one(api, namespace, name).await?;
-        if printer.form() == Some(Form::Json) {
-            say(serde_json::to_string(&view)?);
-        } else if printer.is_terminal() {
-            printer.redraw(&drawn(&view, name, printer));
-        } else {
+    let words = |view: &ClusterView, shown| match shown {
+        Shown::Json => Ok(serde_json::to_string(view)?),
+        Shown::Drawn => Ok(drawn(view, name, printer)),
+        Shown::Sentence => {
             let percent = view.row.percent.map_or_else(String::new, |p| format!(" {p}%"));
-            say(format!("{:?}{percent}: {}", view.row.state, view.row.message));
+            Ok(format!("{:?}{percent}: {}", view.row.state, view.row.message))
         }
-        let state = view.row.state;
-        anyhow::Ok(is_ended(state).then_some(state))
     };
-    Ok(poll(timeout, look).await?.map_or(Exit::Timeout, exit))
+    let look = || one(api, namespace, name);
+    let is_over = |view: &ClusterView| ClusterState::from(view.row.state).is_ended();
+    let ended = watch(what.timeout, printer, look, words, is_over).await?;
+    Ok(ended.map_or(Exit::Timeout, |view| exit(view.row.state)))
 }
 
 fn drawn(view: &ClusterView, name: &str, printer: &Printer) -> String {
@@ -137,11 +117,6 @@ fn view(upgrade: &ClusterUpgrade) -> ClusterView {
     // Here all are of one cluster: what tells them apart is their own name.
     view.row.name = upgrade.name_any();
     view
-}
-
-fn is_ended(state: ClusterStateName) -> bool {
-    use ClusterStateName::{Failed, Skipped, Stalled, Succeeded};
-    matches!(state, Failed | Skipped | Stalled | Succeeded)
 }
 
 fn exit(state: ClusterStateName) -> Exit {

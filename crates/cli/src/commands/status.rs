@@ -1,20 +1,15 @@
 //! Looking: one campaign, all of them, its clusters, one cluster.
 
-use std::{cell::RefCell, time::Duration};
-
 use anyhow::bail;
-use wavelift_api::live::{PhaseName, UpgradeView};
+use wavelift_api::live::{PhaseName, UpgradeDetail, UpgradeView};
 
-use super::{Context, poll};
+use super::{Context, Shown, watch};
 use crate::{
-    args::{ClustersArgs, FailOn, Form, StatusArgs},
+    args::{ClustersArgs, FailOn, StatusArgs},
     exit::Exit,
     live::ClusterQuery,
     render,
 };
-
-/// No campaign is watched longer than a year.
-pub(super) const WATCH_SECONDS_MAX: u64 = 60 * 60 * 24 * 365;
 
 /// `wavelift status`
 pub(super) async fn status(context: &Context<'_>, what: &StatusArgs) -> anyhow::Result<Exit> {
@@ -32,10 +27,10 @@ pub(super) async fn status(context: &Context<'_>, what: &StatusArgs) -> anyhow::
             }
             Ok(Exit::Success)
         }
-        (Some(name), None) if what.watch => watch(context, what, name).await,
+        (Some(name), None) if what.watch => watched(context, what, name).await,
         (Some(name), None) => {
             let detail = context.live.upgrade(namespace, name).await?;
-            let names = |detail: &wavelift_api::live::UpgradeDetail| {
+            let names = |detail: &UpgradeDetail| {
                 vec![format!("fleetupgrade.wavelift.io/{}", detail.upgrade.row.name)]
             };
             if !context.printer.machine(&detail, names)? {
@@ -70,35 +65,19 @@ async fn all(context: &Context<'_>, what: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Redraws on a terminal; elsewhere prints a line whenever the sentence changes.
-async fn watch(context: &Context<'_>, what: &StatusArgs, name: &str) -> anyhow::Result<Exit> {
+async fn watched(context: &Context<'_>, what: &StatusArgs, name: &str) -> anyhow::Result<Exit> {
     let namespace = context.kubernetes.namespace();
-    let last = RefCell::new(String::new());
-    let say = |line: String| {
-        if *last.borrow() != line {
-            context.printer.text(&line);
-            last.replace(line);
+    let words = |detail: &UpgradeDetail, shown| match shown {
+        Shown::Json => Ok(serde_json::to_string(&detail.upgrade)?),
+        Shown::Drawn => {
+            Ok(render::status(&detail.upgrade, detail.time, what.details, context.printer))
         }
+        Shown::Sentence => Ok(render::line(&detail.upgrade)),
     };
-    let timeout = Duration::from_secs(what.timeout.unwrap_or(WATCH_SECONDS_MAX));
-    let look = || async {
-        let detail = context.live.upgrade(namespace, name).await?;
-        let ended = is_ended(detail.upgrade.row.phase);
-        if context.printer.form() == Some(Form::Json) {
-            say(serde_json::to_string(&detail.upgrade)?);
-        } else if context.printer.is_terminal() {
-            let details = what.details;
-            let text = render::status(&detail.upgrade, detail.time, details, context.printer);
-            context.printer.redraw(&text);
-        } else {
-            say(render::line(&detail.upgrade));
-        }
-        anyhow::Ok(ended.then_some(detail.upgrade))
-    };
-    match poll(timeout, look).await? {
-        Some(upgrade) => Ok(exit(&upgrade, what.fail_on)),
-        None => Ok(Exit::Timeout),
-    }
+    let look = || context.live.upgrade(namespace, name);
+    let is_over = |detail: &UpgradeDetail| is_ended(detail.upgrade.row.phase);
+    let ended = watch(what.timeout, context.printer, look, words, is_over).await?;
+    Ok(ended.map_or(Exit::Timeout, |detail| exit(&detail.upgrade, what.fail_on)))
 }
 
 /// `wavelift clusters`

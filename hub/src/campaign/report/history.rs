@@ -15,6 +15,8 @@ use super::super::{
     consent::{Word, covers},
 };
 
+/// The reason of lines about plans that go on though they changed.
+const CHANGED: &str = "PlanChanged";
 /// Clusters that one line names.
 const NAMES_MAX: usize = 5;
 /// Lines kept, the newest.
@@ -35,11 +37,6 @@ pub(super) fn note(pass: &Pass, status: &mut FleetUpgradeStatus) {
     }
     for (reason, message) in lines {
         let message = cut(&message, 1024);
-        let is_repeated = |entry: &HistoryEntry| entry.reason == reason && entry.message == message;
-        // A write that has not come back yet would be told of again.
-        if reason == "PlanChanged" && status.history.iter().rev().take(5).any(is_repeated) {
-            continue;
-        }
         status.history.push(HistoryEntry { time: pass.now, reason: reason.to_owned(), message });
     }
     let surplus = status.history.len().saturating_sub(LINES_MAX);
@@ -125,7 +122,11 @@ fn changes(pass: &Pass, lines: &mut Vec<(&str, String)>) {
         more => format!(" and {more} more"),
     };
     let message = format!("the plan has changed within onPlanChange and goes on: {some}{more}");
-    lines.push(("PlanChanged", message));
+    // While a write has not come back yet it would be told of again.
+    let history = pass.subject.status.history.iter();
+    if !history.rev().take(5).any(|told| told.reason == CHANGED && told.message == message) {
+        lines.push((CHANGED, message));
+    }
 }
 
 fn waves(old: &FleetUpgradeStatus, status: &FleetUpgradeStatus, lines: &mut Vec<(&str, String)>) {

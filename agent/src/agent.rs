@@ -24,6 +24,7 @@ use crate::{
     },
     metrics::Metrics,
     mirror::Mirror,
+    pins::Pins,
     query,
     upgrade::{Executor, Seen, Settings, Wake, signed},
     wishes::{Wish, Wishes},
@@ -78,7 +79,8 @@ pub(crate) async fn run_with(
         begun.boot,
         metrics.clone(),
     )
-    .with_link(link.clone());
+    .with_link(link.clone())
+    .with_pins(Pins::new(options.pinned_catalogs.clone()));
     let agent = Agent {
         period: options.timings.inventory_period,
         complete_by: olm_v0::decide::later(options.clock.now(), options.timings.first_readings),

@@ -28,6 +28,7 @@ use wavelift_core::{
     plan::{Move, Plan, Step},
 };
 
+pub(crate) use self::foreign_manager::manager_of_source;
 pub(crate) use self::gather::contents;
 pub use self::gather::gather;
 use crate::{

@@ -24,6 +24,7 @@ use crate::{
     AgentOptions, HubOptions, Timings,
     catalogs::{self, Files, FilesFirst, Registries},
     client,
+    pins::Serving,
     upgrade::Switch,
 };
 
@@ -62,6 +63,13 @@ pub struct Args {
     /// How long after a check that held the cluster the checks are run again, such as `5m`.
     #[arg(long, env = "WAVELIFT_RECHECK")]
     pub recheck: Option<SignedDuration>,
+    /// Where a pinned catalog is served while a step needs one, `ADDRESS:PORT`. Without it no step can
+    /// be taken by a pinned catalog.
+    #[arg(long, env = "WAVELIFT_PINNED_CATALOG_LISTEN", requires = "pinned_catalog_address")]
+    pub pinned_catalog_listen: Option<SocketAddr>,
+    /// Host and port as OLM reaches that: the agent's Service.
+    #[arg(long, env = "WAVELIFT_PINNED_CATALOG_ADDRESS", requires = "pinned_catalog_listen")]
+    pub pinned_catalog_address: Option<String>,
     /// Begin simulated time here.
     #[arg(long, requires = "clock_factor")]
     pub clock_origin: Option<Timestamp>,
@@ -116,8 +124,14 @@ async fn options(args: &Args, stop: &CancellationToken) -> anyhow::Result<AgentO
         metrics,
         readiness: Readiness::new(),
         remedies: args.remedies,
+        pinned_catalogs: pinned_catalogs(args),
         ..AgentOptions::new(client, args.cluster.clone(), clock(args))
     })
+}
+
+fn pinned_catalogs(args: &Args) -> Option<Serving> {
+    let address = args.pinned_catalog_address.clone()?;
+    Some(Serving { listen: args.pinned_catalog_listen?, address })
 }
 
 fn clock(args: &Args) -> Clock {

@@ -17,6 +17,7 @@ use crate::{
     catalogs::{self, Asked, CatalogReader},
     mirror::Mirror,
     objects::{self, CatalogSource, ClusterVersion, Csv, OperatorGroup, Subscription},
+    pins,
 };
 
 /// The versions of the cluster, as they were last read.
@@ -74,7 +75,9 @@ const PLANNED_MAX: usize = 1_000;
 impl Current {
     /// Looks at everything anew; true when the digest is another one.
     pub async fn refresh(&mut self, mirror: &Mirror, reader: &dyn CatalogReader) -> bool {
-        let catalog_sources = mirror.catalog_sources.all();
+        // What the agent itself serves is none of the cluster's catalogs.
+        let mut catalog_sources = mirror.catalog_sources.all();
+        catalog_sources.retain(|source| !pins::is_ours(source));
         let subscriptions = mirror.subscriptions.all();
         for upgrade in mirror.upgrades.all() {
             let told = upgrade.status.as_ref().and_then(|status| status.plan.as_ref());
@@ -154,10 +157,10 @@ fn wanted(
     planned: &BTreeSet<String>,
 ) -> impl Fn(&CatalogKey) -> BTreeSet<String> {
     let mut subscribed: BTreeMap<CatalogKey, BTreeSet<String>> = BTreeMap::new();
-    for Subscription { spec, .. } in subscriptions.iter().map(AsRef::as_ref) {
-        let key =
-            CatalogKey { name: spec.source.clone(), namespace: spec.source_namespace.clone() };
-        subscribed.entry(key).or_default().insert(spec.name.clone());
+    for subscription in subscriptions {
+        let (namespace, name) = subscription.own_source();
+        let key = CatalogKey { name: name.to_owned(), namespace: namespace.to_owned() };
+        subscribed.entry(key).or_default().insert(subscription.spec.name.clone());
     }
     move |key| subscribed.get(key).into_iter().flatten().chain(planned).cloned().collect()
 }
@@ -244,12 +247,13 @@ fn namespace_inventory(namespace: Namespace, parts: &Parts<'_>) -> NamespaceInve
 }
 
 fn subscription(from: &Arc<Subscription>) -> inventory::Subscription {
+    let (source_namespace, source) = from.own_source();
     inventory::Subscription {
         name: objects::name(&**from).to_owned(),
         package: from.spec.name.clone(),
         channel: from.spec.channel.clone(),
-        source: from.spec.source.clone(),
-        source_namespace: from.spec.source_namespace.clone(),
+        source: source.to_owned(),
+        source_namespace: source_namespace.to_owned(),
         starting_csv: from.spec.starting_csv.clone(),
         approval: from.spec.install_plan_approval.clone(),
         installed_csv: from.status.installed_csv.clone(),

@@ -17,6 +17,7 @@ pub mod link;
 pub mod metrics;
 pub mod mirror;
 pub mod objects;
+pub mod pins;
 mod query;
 pub mod rights;
 pub mod upgrade;

@@ -128,6 +128,11 @@ impl Mirror {
         }
     }
 
+    /// Whoever learns something that the mirror does not show raises it.
+    pub fn changed(&self) -> &Changed {
+        &self.changed
+    }
+
     /// Tells of every change from now on.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()

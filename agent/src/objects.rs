@@ -139,6 +139,15 @@ impl Trim for Subscription {
     }
 }
 
+impl Subscription {
+    /// Namespace and name of the catalog that it reads when nothing is pinned.
+    pub fn own_source(&self) -> (&str, &str) {
+        let before = annotation(self, wavelift_api::labels::SOURCE_BEFORE);
+        let before = before.and_then(|before| before.split_once('/'));
+        before.unwrap_or((&self.spec.source_namespace, &self.spec.source))
+    }
+}
+
 // === InstallPlan ===
 
 /// An InstallPlan of OLM v0.

@@ -10,6 +10,7 @@ mod advance;
 mod blind;
 mod end;
 mod look;
+mod pinning;
 mod prepare;
 pub mod replan;
 mod report;
@@ -46,6 +47,7 @@ use crate::{
     link::LinkHandle,
     metrics::Metrics,
     mirror::{Mirror, NamespaceMirror},
+    pins::Pins,
 };
 
 /// From a write that did not go through to the next try.
@@ -91,6 +93,10 @@ pub struct Executor {
     metrics: Metrics,
     boot: u64,
     sequence: u64,
+    /// What is served while a step needs a pinned catalog.
+    pins: Pins,
+    /// Not before then is it tried again to take away what is pinned.
+    unpin_at: Option<Timestamp>,
     /// The upgrade under way.
     running: Option<Running>,
     /// What is remembered of upgrades that have not started.
@@ -182,6 +188,8 @@ impl Executor {
             metrics,
             boot,
             sequence,
+            pins: Pins::new(None),
+            unpin_at: None,
             running: None,
             waiting: BTreeMap::new(),
             told: BTreeSet::new(),
@@ -194,6 +202,12 @@ impl Executor {
     #[must_use]
     pub fn with_link(self, link: Option<LinkHandle>) -> Self {
         Self { link, ..self }
+    }
+
+    /// Catalogs can be pinned, and are served there.
+    #[must_use]
+    pub fn with_pins(self, pins: Pins) -> Self {
+        Self { pins, ..self }
     }
 
     /// Does what is due.
@@ -215,6 +229,10 @@ impl Executor {
         }
         let holder = upgrades.iter().find(|upgrade| has_begun(upgrade)).cloned();
         let mut wake = Wake::default();
+        // What an upgrade that is gone has pinned, or an agent that was killed.
+        if holder.is_none() && !self.unpin_all(seen.mirror).await {
+            wake = Wake::at(olm_v0::decide::later(self.clock.now(), RETRY));
+        }
         let mut holder_name = holder.as_ref().map(|holder| holder.name_any());
         for upgrade in &upgrades {
             if holder.as_ref().is_some_and(|holder| holder.name_any() == upgrade.name_any()) {

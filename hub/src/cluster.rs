@@ -24,7 +24,7 @@ use wavelift_core::{
 pub(crate) use admission::Admissions;
 pub(crate) use admission::Admitted;
 pub(crate) use catalogs::{Catalogs, Kept as KeptCatalog, Room, read_catalog};
-pub(crate) use planning::{Planning, Question, digest_of};
+pub(crate) use planning::{Aims, Planning, Question};
 
 use crate::link::{AgentHello, SessionId};
 

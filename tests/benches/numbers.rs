@@ -131,6 +131,7 @@ fn fleet_preview(clusters: usize, catalogs: usize) {
             from_version: Some(pair[0].to_owned()),
             to_version: pair[1].to_owned(),
         }],
+        via: plan::Via::Cluster,
     });
     let plan = plan::Plan { steps: steps.collect() };
     let inventories: Vec<Inventory> = (0..catalogs).map(|i| inventory(package, i)).collect();

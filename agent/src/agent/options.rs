@@ -12,6 +12,7 @@ use wavelift_runtime::{Clock, admin::Readiness, metrics};
 use crate::{
     catalogs::{CatalogReader, Shared},
     drivers::olm_v0,
+    pins::Serving,
     upgrade::{Settings, Switch},
 };
 
@@ -39,6 +40,8 @@ pub struct AgentOptions {
     pub global_catalog_namespaces: Vec<String>,
     /// Whether remedies that upgrades name are taken.
     pub remedies: Switch,
+    /// Where catalogs are served that are pinned for a step; `None` where none can be.
+    pub pinned_catalogs: Option<Serving>,
 }
 
 /// Where the hub is and how to be known there.
@@ -90,6 +93,7 @@ impl AgentOptions {
             readiness: Readiness::new(),
             global_catalog_namespaces: settings.global_namespaces,
             remedies: settings.remedies,
+            pinned_catalogs: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use wavelift_core::check::Finding;
 
 use super::{Facts, Found};
-use crate::objects::{self, field_managers};
+use crate::objects::{self, Subscription, field_managers};
 
 pub(super) const NAME: &str = "foreign-manager";
 
@@ -56,6 +56,13 @@ pub(super) fn check(facts: &Facts) -> Finding {
         "Let it set installPlanApproval: Manual and leave the field to the upgrade (ignore \
          differences), or move the Subscription out of it",
     )
+}
+
+/// The controller that keeps a Subscription's catalog as it is somewhere else, if there is one.
+pub(crate) fn manager_of_source(subscription: &Subscription) -> Option<String> {
+    let fields = [["f:spec", "f:source"], ["f:spec", "f:sourceNamespace"]];
+    let managers = fields.iter().flat_map(|field| field_managers(subscription, field));
+    managers.filter(|manager| is_controller(manager)).map(str::to_owned).next()
 }
 
 fn is_controller(manager: &str) -> bool {

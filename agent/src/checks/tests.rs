@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wavelift_catalog::Coverage;
 use wavelift_core::{
     check::{Finding, OnOutcome, Outcome, Policy},
-    plan::{Move, Plan, Step},
+    plan::{Move, Plan, Step, Via},
 };
 
 use super::{CHECKS, Facts, NamespaceFacts, objection};
@@ -63,7 +63,8 @@ fn well() -> Facts {
         from_version: Some("1.0.0".to_owned()),
         to_version: "2.0.0".to_owned(),
     };
-    let step = Step { namespace: "trees".try_into().unwrap(), moves: vec![item] };
+    let step =
+        Step { namespace: "trees".try_into().unwrap(), moves: vec![item], via: Via::Cluster };
     Facts {
         plan: Plan { steps: vec![step] },
         next: Some(0),

@@ -1,6 +1,5 @@
 //! The upgrade under way: step after step, until it ends.
 
-use kube::ResourceExt as _;
 use tracing::warn;
 use wavelift_api::{
     ClusterUpgrade, ClusterUpgradeStatus,
@@ -10,7 +9,7 @@ use wavelift_core::plan::{Plan, Step};
 
 use super::{
     Executor, RETRY, Running, Seen, Switch, Wake, blind::cannot_tell, fence, look::Looked,
-    namespaces, plan_of, replan, show::show, status,
+    namespaces, pinning, pinning::For, plan_of, replan, show::show, status,
 };
 use crate::{
     drivers::olm_v0::{
@@ -37,7 +36,7 @@ pub(super) struct Place<'a> {
 }
 
 /// How a step stands after one decision.
-enum Turn {
+pub(super) enum Turn {
     /// Something was done: decide again.
     Again,
     /// Nothing to do for now.
@@ -79,6 +78,13 @@ impl Executor {
             if index + 1 < plan.steps.len() && is_passed(place, seen) {
                 self.leave(index, &mut next);
                 continue;
+            }
+            let holder = pinning::holder(self.journal.namespace(), upgrade);
+            let pinned = pinning::existing(For { holder: &holder, step }, seen.mirror);
+            let keep = pinned.as_ref().map(|p| (objects::namespace(&**p), objects::name(&**p)));
+            if !self.unpin(keep, seen.mirror).await {
+                wake = Wake::at(later(self.clock.now(), RETRY));
+                break;
             }
             if let Some(held) = self.steer(upgrade, place, &mut next, seen).await? {
                 return Ok(held);
@@ -192,7 +198,10 @@ impl Executor {
                 next.message = Some(format!("frozen before step {} of {of}", index + 1));
                 status::totals(next);
                 self.write(upgrade, next.clone(), seen.mirror).await?;
-                Ok(Some(Wake::default()))
+                // Nothing stays pinned while nobody waits for it.
+                let is_back = self.unpin_all(seen.mirror).await;
+                let again = later(self.clock.now(), RETRY);
+                Ok(Some(if is_back { Wake::default() } else { Wake::at(again) }))
             }
             UpgradeControl::Cancelled => {
                 let mut last = next.clone();
@@ -214,8 +223,9 @@ impl Executor {
         next: &mut ClusterUpgradeStatus,
         seen: Seen<'_>,
     ) -> Turn {
-        let holder = format!("{}/{}", self.journal.namespace(), upgrade.name_any());
+        let holder = pinning::holder(self.journal.namespace(), upgrade);
         let rules = self.rules(upgrade);
+        let global = self.settings.global_namespaces.clone();
         let client = self.client.clone();
         let target = Target {
             client: &client,
@@ -238,6 +248,11 @@ impl Executor {
         let may_hold = memory.holds < rules.timings.holds_max && memory.refusals == 0;
         if !others.is_empty() && may_hold {
             return self.act(&Action::Hold(others), target).await;
+        }
+        let observed = observe::observe(place.step, seen.mirror, watched, &global);
+        let on = For { holder: &holder, step: place.step };
+        if let Some(turn) = self.pin(on, &observed, next, seen).await {
+            return turn;
         }
         let Some((decision, observed)) = self.decision(upgrade, place, rules, seen).await else {
             return Turn::Rest(Wake::default());

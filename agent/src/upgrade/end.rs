@@ -76,6 +76,9 @@ impl Executor {
         plan: Option<&Plan>,
         seen: Seen<'_>,
     ) -> Result<Wake, journal::Error> {
+        if !self.unpin_all(seen.mirror).await {
+            return Ok(Wake::at(later(self.clock.now(), RETRY)));
+        }
         if upgrade.spec.after_upgrade == AfterUpgrade::Restore
             && let Some(plan) = plan
             && let Err(why) = self.restore(upgrade, plan, seen.mirror).await

@@ -11,16 +11,16 @@ use wavelift_api::{
         UpgradeType,
     },
     convert::{check_result, cut},
-    shared::{FailureKind, PreflightReport},
+    shared::{FailureKind, PinnedCatalog, PreflightReport},
 };
 use wavelift_catalog::{
     OlmV0,
-    planner::{self, Planned},
+    planner::{self, Pins, Planned},
 };
 use wavelift_core::{
     check::{self, Finding, Outcome, Policy, Verdict},
     inventory::CatalogSource,
-    plan::Plan,
+    plan::{Plan, Via},
     target::Target,
 };
 
@@ -116,6 +116,11 @@ impl Executor {
         with_plan(upgrade, &plan, next);
         if replan::remaining(&plan, &seen.current.inventory).is_empty() {
             self.succeed(next, "at the target already");
+            return asleep;
+        }
+        if let Some(why) = self.cannot_pin(&plan) {
+            next.state = Some(ClusterStateName::Blocked);
+            next.message = Some(why);
             return asleep;
         }
         if upgrade.spec.control == UpgradeControl::Frozen {
@@ -280,9 +285,16 @@ fn with_plan(upgrade: &ClusterUpgrade, plan: &Plan, next: &mut ClusterUpgradeSta
 
 /// The plan of an upgrade: as given, or made from the targets and what the cluster has now.
 fn way(upgrade: &ClusterUpgrade, seen: Seen<'_>, prepared: &mut Prepared) -> Way {
+    let pins = match upgrade.spec.pinned_catalog {
+        PinnedCatalog::Never => Pins::Never,
+        PinnedCatalog::Allowed => Pins::Allowed,
+    };
     if let Some(spec) = &upgrade.spec.plan {
         return match Plan::try_from(spec) {
             Ok(plan) if plan.is_empty() => Way::AtTarget,
+            Ok(plan) if pins == Pins::Never && is_pinned(&plan) => Way::Invalid(
+                "it has steps by a pinned catalog, and pinnedCatalog is Never".to_owned(),
+            ),
             Ok(plan) => Way::Plan(plan),
             Err(error) => Way::Invalid(error.to_string()),
         };
@@ -298,7 +310,7 @@ fn way(upgrade: &ClusterUpgrade, seen: Seen<'_>, prepared: &mut Prepared) -> Way
     let is_fresh = prepared.planned.as_ref().is_some_and(|(of, _)| *of == current.digest);
     if !is_fresh {
         let lookup = |source: &CatalogSource| current.content(&source.namespace, &source.name);
-        let planned = planner::plan(&OlmV0, &current.inventory, &lookup, &targets);
+        let planned = planner::plan_with(&OlmV0, &current.inventory, &lookup, &targets, pins);
         prepared.planned = Some((current.digest.clone(), planned));
     }
     match prepared.planned.as_ref().map(|(_, planned)| planned) {
@@ -308,6 +320,10 @@ fn way(upgrade: &ClusterUpgrade, seen: Seen<'_>, prepared: &mut Prepared) -> Way
         Some(Planned::Unknown { missing }) => Way::None(format!("cannot plan without {missing}")),
         None => Way::None("not planned yet".to_owned()),
     }
+}
+
+fn is_pinned(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| step.via == Via::PinnedCatalog)
 }
 
 /// The checks whose findings keep OLM from resolving a namespace.

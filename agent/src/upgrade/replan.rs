@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use wavelift_catalog::{
     Catalog, OlmV0,
-    planner::{self, Planned},
+    planner::{self, Pins, Planned},
 };
 use wavelift_core::{
     ids::{Namespace, PackageName},
     inventory::{CatalogSource, Inventory},
-    plan::{Plan, Step},
+    plan::{Plan, Step, Via},
     target::{Goal, Target},
     version::Version,
 };
@@ -47,7 +47,9 @@ fn hold(
     let Some(targets) = targets(&remaining) else {
         return Standing::Unknown("a version of the plan is not understood".to_owned());
     };
-    let resolved = match planner::plan(&OlmV0, inventory, lookup, &targets) {
+    let is_pinned = remaining.iter().any(|step| step.via == Via::PinnedCatalog);
+    let pins = if is_pinned { Pins::Allowed } else { Pins::Never };
+    let resolved = match planner::plan_with(&OlmV0, inventory, lookup, &targets, pins) {
         Planned::Plan(resolved) => resolved,
         Planned::AtTarget => return Standing::Changed("the cluster is past the plan".to_owned()),
         Planned::NoPath { why } => return Standing::Changed(why),
@@ -62,7 +64,9 @@ fn hold(
                 let why = format!("{} is not offered any more", step.summary());
                 return Standing::Changed(why);
             };
-            if other.csv_names() != step.csv_names() {
+            // Where a pinned catalog is not needed any more OLM goes there all the same.
+            let needs_more = other.via == Via::PinnedCatalog && step.via == Via::Cluster;
+            if other.csv_names() != step.csv_names() || needs_more {
                 let why = format!("{} has become {}", step.summary(), other.summary());
                 return Standing::Changed(why);
             }

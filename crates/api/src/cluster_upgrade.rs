@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use wavelift_core::state;
 
 use crate::shared::{
-    AfterUpgrade, Conditions, FailureKind, InsightStatus, PreflightPolicy, PreflightReport, Remedy,
-    Targets, schema_time, twins,
+    AfterUpgrade, Conditions, FailureKind, InsightStatus, PinnedCatalog, PreflightPolicy,
+    PreflightReport, Remedy, Targets, schema_time, twins,
 };
 
 /// What one cluster is to do.
@@ -97,6 +97,9 @@ pub struct ClusterUpgradeSpec {
     #[schemars(length(max = 8))]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub remedies: Vec<Remedy>,
+    /// Whether steps may be taken by a pinned catalog (type Targets); a plan says it of each step.
+    #[serde(default)]
+    pub pinned_catalog: PinnedCatalog,
 }
 
 /// Who wrote a ClusterUpgrade's spec.
@@ -187,6 +190,27 @@ pub struct StepSpec {
     #[schemars(length(min = 1, max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub moves: Vec<MoveSpec>,
+    /// Which catalog OLM takes it from.
+    #[serde(default, skip_serializing_if = "StepVia::is_cluster")]
+    pub via: StepVia,
+}
+
+/// Which catalog a step comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum StepVia {
+    /// The cluster's own.
+    #[default]
+    Cluster,
+    /// One that the agent serves for the duration of the step: of the cluster's own catalog only
+    /// what leads there.
+    PinnedCatalog,
+}
+
+impl StepVia {
+    /// True when OLM goes there by itself.
+    pub fn is_cluster(&self) -> bool {
+        *self == Self::Cluster
+    }
 }
 
 /// One operator's part of a step.
@@ -415,5 +439,6 @@ twins!(
     Stalled,
     Unreachable
 );
+twins!(StepVia, wavelift_core::plan::Via, Cluster, PinnedCatalog);
 twins!(StepStateName, state::StepState, Pending, Running, Done, Failed);
 twins!(SkipReasonName, wavelift_core::campaign::SkipReason, User, UserInFlight, Cancelled);

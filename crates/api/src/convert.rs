@@ -89,6 +89,7 @@ impl TryFrom<&StepSpec> for Step {
         Ok(Self {
             namespace: name("spec.plan.steps[].namespace", &spec.namespace)?,
             moves: spec.moves.iter().map(Move::try_from).collect::<Result<_, _>>()?,
+            via: spec.via.into(),
         })
     }
 }
@@ -162,7 +163,11 @@ impl From<&Plan> for PlanSpec {
         let steps = plan
             .steps
             .iter()
-            .map(|step| StepSpec { namespace: step.namespace.to_string(), moves: moves(step) })
+            .map(|step| StepSpec {
+                namespace: step.namespace.to_string(),
+                moves: moves(step),
+                via: step.via.into(),
+            })
             .collect();
         Self { steps }
     }

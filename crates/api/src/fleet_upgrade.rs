@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use wavelift_core::campaign;
 
 use crate::shared::{
-    AfterUpgrade, Conditions, InsightStatus, PreflightPolicy, Remedy, Targets, schema_time, twins,
+    AfterUpgrade, Conditions, InsightStatus, PinnedCatalog, PreflightPolicy, Remedy, Targets,
+    schema_time, twins,
 };
 
 /// Which operators go to which versions, on which clusters, in which waves.
@@ -47,6 +48,10 @@ use crate::shared::{
         .message("targets cannot change from Rollout on: a new attempt is a new FleetUpgrade"),
     validation = Rule::new("oldSelf.stage != 'Rollout' || self.clusters == oldSelf.clusters")
         .message("clusters cannot change from Rollout on: a new attempt is a new FleetUpgrade"),
+    validation = Rule::new(
+        "oldSelf.stage != 'Rollout' || self.pinnedCatalog == oldSelf.pinnedCatalog"
+    )
+    .message("pinnedCatalog cannot change from Rollout on: a new attempt is a new FleetUpgrade"),
     validation = Rule::new(
         "has(self.budget) && has(self.budget.mode) || !has(self.waves) || \
          self.waves.all(w, w.maxConcurrent <= w.maxFailures + 1)"
@@ -108,6 +113,10 @@ pub struct FleetUpgradeSpec {
     #[schemars(length(max = 8))]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub remedies: Vec<Remedy>,
+    /// Whether agents may serve a pinned catalog where OLM would go past a target, or take along an
+    /// operator that is no target.
+    #[serde(default)]
+    pub pinned_catalog: PinnedCatalog,
     /// What is done about clusters that are not heard from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline: Option<OfflineSpec>,

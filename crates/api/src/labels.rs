@@ -12,6 +12,15 @@ pub const WAVE: &str = "wavelift.io/wave";
 pub const APPROVAL_BEFORE: &str = "wavelift.io/install-plan-approval-before";
 /// On Subscriptions that we made Manual: the upgrade that did it, `<namespace>/<name>`.
 pub const HELD_BY: &str = "wavelift.io/held-by";
+/// On Subscriptions that read a pinned catalog: the catalog that they read by themselves,
+/// `<namespace>/<name>`.
+pub const SOURCE_BEFORE: &str = "wavelift.io/catalog-source-before";
+/// On Subscriptions that read a pinned catalog: the upgrade that did it, `<namespace>/<name>`.
+pub const PINNED_BY: &str = "wavelift.io/pinned-by";
+/// On CatalogSources that an agent serves itself.
+pub const PINNED_CATALOG: &str = "wavelift.io/pinned-catalog";
+/// On CatalogSources that an agent serves itself: what they hold, for which step of which upgrade.
+pub const PIN: &str = "wavelift.io/pin";
 /// On our lease: the leader's term.
 pub const TERM: &str = "wavelift.io/term";
 

@@ -107,6 +107,17 @@ pub enum AfterUpgrade {
     Restore,
 }
 
+/// Whether an operator under OLM v0 may be stopped, or left, where OLM alone would not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PinnedCatalog {
+    /// Only steps that OLM takes by itself.
+    #[default]
+    Never,
+    /// For the duration of a step the agent may serve a catalog that holds of the cluster's own only
+    /// what leads to the target. Operators that are no target then stay where they are.
+    Allowed,
+}
+
 /// A check's result on one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -16,6 +16,7 @@ pub mod json;
 pub mod lifecycle;
 pub mod limits;
 pub mod manifests;
+pub mod pin;
 pub mod planner;
 pub mod preview;
 pub mod release;

@@ -5,15 +5,16 @@
 //! follow each other in the order of their names.
 
 mod goal;
+mod pinned;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use wavelift_core::{
     ids::{CsvName, Namespace, PackageName},
     inventory::{CatalogSource, Inventory, NamespaceInventory},
-    plan::{self, Plan, STEPS_MAX, Step},
+    plan::{self, Plan, STEPS_MAX, Step, Via},
     target::Target,
     version::Version,
 };
@@ -25,6 +26,7 @@ use crate::{
         Subscription,
     },
     graph::Property,
+    pin::{self, Pinned},
 };
 
 /// What is known of the way to the targets.
@@ -49,12 +51,33 @@ pub enum Planned {
 /// Gives the content of a CatalogSource, when it is known.
 pub type Lookup<'a> = &'a dyn Fn(&CatalogSource) -> Option<Arc<Catalog>>;
 
-/// Plans the way of one cluster to `targets`.
+/// Whether steps may be taken by a pinned catalog.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pins {
+    /// Only steps that OLM takes by itself.
+    #[default]
+    Never,
+    /// Where OLM would go past a target, or would move what is no target.
+    Allowed,
+}
+
+/// Plans the way of one cluster to `targets`, as OLM takes it by itself.
 pub fn plan(
     engine: &dyn Engine,
     inventory: &Inventory,
     catalogs: Lookup<'_>,
     targets: &[Target],
+) -> Planned {
+    plan_with(engine, inventory, catalogs, targets, Pins::Never)
+}
+
+/// Plans the way of one cluster to `targets`, by pinned catalogs where that is allowed and needed.
+pub fn plan_with(
+    engine: &dyn Engine,
+    inventory: &Inventory,
+    catalogs: Lookup<'_>,
+    targets: &[Target],
+    pins: Pins,
 ) -> Planned {
     let mut steps = vec![];
     for namespace in &inventory.namespaces {
@@ -70,7 +93,7 @@ pub fn plan(
         if wanted.is_empty() {
             continue;
         }
-        match plan_namespace(engine, inventory, namespace, catalogs, &wanted) {
+        match plan_namespace(engine, inventory, namespace, catalogs, (&wanted, pins)) {
             Ok(more) => steps.extend(more),
             Err(why) => return why,
         }
@@ -87,22 +110,49 @@ fn plan_namespace(
     inventory: &Inventory,
     namespace: &NamespaceInventory,
     catalogs: Lookup<'_>,
-    targets: &[&Target],
+    (targets, pins): (&[&Target], Pins),
 ) -> Result<Vec<Step>, Planned> {
     let name = &namespace.namespace;
     let visible = visible_catalogs(inventory, namespace, catalogs)?;
     let request = request(namespace);
-    let hops = goal::hops(engine, &visible, &request, targets)
-        .map_err(|why| Planned::NoPath { why: format!("namespace {name}: {why}") })?;
+    let hops = match pins {
+        Pins::Never => goal::hops(engine, &visible, &request, targets),
+        Pins::Allowed => pinned::hops(engine, &visible, &request, targets),
+    };
+    let hops = hops.map_err(|why| Planned::NoPath { why: format!("namespace {name}: {why}") })?;
     let mut at = request;
     let mut steps = vec![];
-    for moves in hops {
-        let step = step(name, &at, &moves)
+    for (moves, via) in hops {
+        let step = step(name, &at, &moves, via)
             .map_err(|why| Planned::NoPath { why: format!("namespace {name}: {why}") })?;
         at = at.after(&moves);
         steps.push(step);
     }
     Ok(steps)
+}
+
+/// How a namespace of the inventory is pinned so that its next InstallPlan holds these CSVs, by
+/// package, and the catalog that OLM reads then. The outer error says what is not known.
+pub fn pin(
+    engine: &dyn Engine,
+    inventory: &Inventory,
+    catalogs: Lookup<'_>,
+    namespace: &Namespace,
+    wanted: &BTreeMap<String, String>,
+) -> Result<Result<(Pinned, Catalog), pin::Error>, String> {
+    let found = inventory.namespaces.iter().find(|found| found.namespace == *namespace);
+    let found = found.ok_or_else(|| format!("the Subscriptions of {namespace}"))?;
+    let visible = visible_catalogs(inventory, found, catalogs).map_err(|why| match why {
+        Planned::Unknown { missing } => missing,
+        Planned::NoPath { .. } | Planned::AtTarget | Planned::Plan(_) => {
+            format!("the catalogs of {namespace}")
+        }
+    })?;
+    let pinned = pin::pin(engine, &visible, &request(found), wanted);
+    Ok(pinned.map(|pinned| {
+        let catalog = pin::restricted(&visible, &pinned.kept);
+        (pinned, catalog)
+    }))
 }
 
 /// The catalogs that OLM resolves the namespace from, as far as they are known.
@@ -197,7 +247,7 @@ fn properties(json: &str) -> Option<Vec<Property>> {
     serde_json::from_value(document.get_mut("properties")?.take()).ok()
 }
 
-fn step(namespace: &Namespace, at: &Request, moves: &[Move]) -> Result<Step, String> {
+fn step(namespace: &Namespace, at: &Request, moves: &[Move], via: Via) -> Result<Step, String> {
     let mut planned = vec![];
     for item in moves {
         let from = item.from.as_deref();
@@ -218,5 +268,5 @@ fn step(namespace: &Namespace, at: &Request, moves: &[Move]) -> Result<Step, Str
                 .map_or_else(|| item.to.clone(), ToString::to_string),
         });
     }
-    Ok(Step { namespace: namespace.clone(), moves: planned })
+    Ok(Step { namespace: namespace.clone(), moves: planned, via })
 }

@@ -30,6 +30,19 @@ pub struct Step {
     pub namespace: Namespace,
     /// Everything that the InstallPlan moves, by package.
     pub moves: Vec<Move>,
+    /// Which catalog OLM takes it from.
+    #[serde(default, skip_serializing_if = "Via::is_cluster")]
+    pub via: Via,
+}
+
+/// Which catalog a step's InstallPlan comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Via {
+    /// The cluster's own.
+    #[default]
+    Cluster,
+    /// One that holds of the cluster's own only what leads there.
+    PinnedCatalog,
 }
 
 /// One operator's part of a step.
@@ -120,6 +133,10 @@ impl Plan {
                 field(&mut hash, item.from.as_ref().map_or("", CsvName::as_str));
                 field(&mut hash, to);
             }
+            match step.via {
+                Via::Cluster => {}
+                Via::PinnedCatalog => field(&mut hash, "via a pinned catalog"),
+            }
             hash.update([0xff]);
         }
         format!("sha256:{}", hex::encode(hash.finalize()))
@@ -142,7 +159,18 @@ impl Step {
                 format!("{} {from} -> {}", item.package, item.to_version)
             })
             .collect();
-        format!("{}: {}", self.namespace, moves.join(", "))
+        let via = match self.via {
+            Via::Cluster => "",
+            Via::PinnedCatalog => " (by a pinned catalog)",
+        };
+        format!("{}: {}{via}", self.namespace, moves.join(", "))
+    }
+}
+
+impl Via {
+    /// True when OLM goes there by itself.
+    pub fn is_cluster(&self) -> bool {
+        *self == Self::Cluster
     }
 }
 
@@ -184,7 +212,11 @@ mod tests {
     fn plan(steps: Vec<(&str, Vec<Move>)>) -> Plan {
         let steps = steps
             .into_iter()
-            .map(|(namespace, moves)| Step { namespace: namespace.try_into().unwrap(), moves })
+            .map(|(namespace, moves)| Step {
+                namespace: namespace.try_into().unwrap(),
+                moves,
+                via: Via::Cluster,
+            })
             .collect();
         Plan { steps }
     }
@@ -204,6 +236,9 @@ mod tests {
         for other in &others {
             assert_ne!(one.digest(), other.digest(), "{other:?}");
         }
+        let mut pinned = one.clone();
+        pinned.steps[0].via = Via::PinnedCatalog;
+        assert_ne!(one.digest(), pinned.digest(), "consent is to the pinned catalog too");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use wavelift_catalog::{Catalog, Coverage, Fbc, Limits, fbc, graph};
 use wavelift_proto::olm_registry::{self as wire, registry_client::RegistryClient};
 
 use self::assemble::Assembly;
-pub use self::{assemble::BundleContent, custom::CustomSchema, error::Error};
+pub use self::{assemble::BundleContent, custom::CustomSchema, error::Error, pinned::Pinned};
 use crate::{
     bounds::{Patience, Retries},
     trust::Trust,
@@ -32,6 +32,7 @@ mod assemble;
 mod custom;
 mod describe;
 mod error;
+mod pinned;
 
 /// Bytes of one message. Four times what OLM itself would accept.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;

@@ -49,7 +49,7 @@ pub(super) fn word(stage: Stage, wanted: Option<&str>, taken: Taken<'_>, present
 pub(super) fn covers(part: &Part, now: &Plan, spec: &Spec, epoch: i64) -> bool {
     part.spec().epoch <= epoch
         && (part.plan_digest == now.digest()
-            || spec.on_change.allows(&part.plan, now, &spec.targets).is_ok())
+            || spec.on_change.allows(&part.plan, now, spec.aims.targets()).is_ok())
 }
 
 /// `None` for the empty text: the API writes both for "any plan".

@@ -158,8 +158,7 @@ fn plan(
     let Some(held) = known.current() else {
         return PlanNow::Missing("its inventory");
     };
-    let targets = (&spec.targets, spec.targets_digest.as_str());
-    match sources.planning.plan(held, sources.catalogs, targets) {
+    match sources.planning.plan(held, sources.catalogs, &spec.aims) {
         Some(planned) => PlanNow::Made(planned),
         None => PlanNow::Missing("its plan to be made"),
     }

@@ -225,6 +225,7 @@ pub(crate) fn create(
         preflight: fleet.spec.preflight.clone(),
         after_upgrade: fleet.spec.after_upgrade,
         remedies: fleet.spec.remedies.clone(),
+        pinned_catalog: fleet.spec.pinned_catalog,
     };
     ClusterUpgrade { metadata, spec, status: None }
 }

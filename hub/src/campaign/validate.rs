@@ -1,8 +1,6 @@
 //! From the FleetUpgrade as the user wrote it to core's types; what does not fit is refused here
 //! and said in the conditions.
 
-use std::sync::Arc;
-
 use jiff::SignedDuration;
 use wavelift_api::{
     FleetUpgrade,
@@ -10,8 +8,9 @@ use wavelift_api::{
         ActionType, ClusterSelection, FleetUpgradeSpec, OfflinePolicy, OnPlanChange, Selector,
         WaveSpec,
     },
-    shared::OperatorTarget,
+    shared::{OperatorTarget, PinnedCatalog},
 };
+use wavelift_catalog::planner::Pins;
 use wavelift_core::{
     campaign::{Budget, Control, Offline, Stage},
     check::Policy,
@@ -23,7 +22,7 @@ use wavelift_core::{
 };
 
 use super::consent;
-use crate::cluster::digest_of;
+use crate::cluster::Aims;
 
 /// Why a FleetUpgrade cannot be carried out as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,8 +68,7 @@ pub(crate) enum Error {
 /// A FleetUpgrade's spec in core's words.
 #[derive(Debug, Clone)]
 pub(crate) struct Spec {
-    pub(super) targets: Arc<[Target]>,
-    pub(super) targets_digest: String,
+    pub(super) aims: Aims,
     pub(super) clusters: Choice,
     pub(super) stage: Stage,
     pub(super) control: Control,
@@ -113,10 +111,12 @@ pub(super) struct Action {
 pub(crate) fn spec(fleet: &FleetUpgrade) -> Result<Spec, Error> {
     let spec = &fleet.spec;
     let targets = spec.targets.operators.iter().map(target).collect::<Result<Vec<_>, _>>()?;
-    let targets_digest = digest_of(&targets);
+    let pins = match spec.pinned_catalog {
+        PinnedCatalog::Never => Pins::Never,
+        PinnedCatalog::Allowed => Pins::Allowed,
+    };
     Ok(Spec {
-        targets: targets.into(),
-        targets_digest,
+        aims: Aims::new(targets, pins),
         clusters: selection(&spec.clusters)?,
         stage: spec.stage.into(),
         control: spec.control.into(),

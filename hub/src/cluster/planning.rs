@@ -8,7 +8,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 use wavelift_catalog::{
     Catalog, OlmV0,
-    planner::{self, Planned},
+    planner::{self, Pins, Planned},
 };
 use wavelift_core::{
     inventory::{CatalogSource, Inventory},
@@ -26,7 +26,15 @@ pub(crate) struct Question {
     key: String,
     inventory: Arc<Inventory>,
     catalogs: BTreeMap<String, Arc<Catalog>>,
+    aims: Aims,
+}
+
+/// Where plans lead, and by which means.
+#[derive(Debug, Clone)]
+pub(crate) struct Aims {
     targets: Arc<[Target]>,
+    pins: Pins,
+    digest: String,
 }
 
 /// The plans that were made.
@@ -43,9 +51,9 @@ impl Planning {
         &mut self,
         held: &Held,
         catalogs: &Catalogs,
-        (targets, targets_digest): (&Arc<[Target]>, &str),
+        aims: &Aims,
     ) -> Option<Arc<Planned>> {
-        let question = Question::new(held, catalogs, targets, targets_digest);
+        let question = Question::new(held, catalogs, aims);
         if let Some(planned) = self.answers.get(&question.key) {
             return Some(Arc::clone(planned));
         }
@@ -77,23 +85,18 @@ impl Planning {
 }
 
 impl Question {
-    fn new(
-        held: &Held,
-        catalogs: &Catalogs,
-        targets: &Arc<[Target]>,
-        targets_digest: &str,
-    ) -> Self {
+    fn new(held: &Held, catalogs: &Catalogs, aims: &Aims) -> Self {
         let digests = held.inventory.catalogs.iter().filter_map(|source| source.digest.as_ref());
         let known: BTreeMap<String, Arc<Catalog>> = digests
             .filter_map(|digest| Some((digest.clone(), Arc::clone(catalogs.get(digest)?))))
             .collect();
-        let mut key = format!("{} {targets_digest}", held.digest);
+        let mut key = format!("{} {}", held.digest, aims.digest);
         for digest in known.keys() {
             key.push(' ');
             key.push_str(digest);
         }
-        let (inventory, targets) = (Arc::clone(&held.inventory), Arc::clone(targets));
-        Self { key, inventory, catalogs: known, targets }
+        let (inventory, aims) = (Arc::clone(&held.inventory), aims.clone());
+        Self { key, inventory, catalogs: known, aims }
     }
 
     /// Makes the plan; takes its time.
@@ -101,12 +104,25 @@ impl Question {
         let lookup = |source: &CatalogSource| {
             source.digest.as_ref().and_then(|digest| self.catalogs.get(digest)).map(Arc::clone)
         };
-        planner::plan(&OlmV0, &self.inventory, &lookup, &self.targets)
+        let Aims { targets, pins, .. } = &self.aims;
+        planner::plan_with(&OlmV0, &self.inventory, &lookup, targets, *pins)
     }
 }
 
-/// Names a list of targets.
-pub(crate) fn digest_of(targets: &[Target]) -> String {
-    let json = serde_json::to_vec(targets).unwrap_or_default();
-    hex::encode(Sha256::digest(json))
+impl Aims {
+    /// These targets, by pinned catalogs where that is allowed.
+    pub(crate) fn new(targets: Vec<Target>, pins: Pins) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(serde_json::to_vec(&targets).unwrap_or_default());
+        match pins {
+            Pins::Never => {}
+            Pins::Allowed => hash.update("pins"),
+        }
+        Self { targets: targets.into(), pins, digest: hex::encode(hash.finalize()) }
+    }
+
+    /// What is to be upgraded, to where.
+    pub(crate) fn targets(&self) -> &[Target] {
+        &self.targets
+    }
 }

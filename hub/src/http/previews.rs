@@ -215,6 +215,7 @@ fn group(shown: &GroupPreview, counted: &Counted<'_>) -> PreviewGroup {
         package: way.package.to_string(),
         from: way.from.as_ref().map(|from| from.text.clone()),
         to: way.to.iter().map(|version| version.text.clone()).collect(),
+        pinned: way.pinned().map(str::to_owned).collect(),
     });
     let catalogs = group.catalogs().into_iter().map(|seen| CatalogView {
         source: seen.source.clone(),

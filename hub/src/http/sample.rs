@@ -5,7 +5,7 @@
 use jiff::{SignedDuration, Timestamp};
 use wavelift_api::{
     cluster_upgrade::{
-        ClusterStateName, FailureStatus, MoveSpec, OperatorConditionStatus, StepStateName,
+        ClusterStateName, FailureStatus, MoveSpec, OperatorConditionStatus, StepStateName, StepVia,
     },
     fleet_upgrade::{
         BudgetMode, CheckCounts, Control, HistoryEntry, PreviewPath, Stage, StateCount,
@@ -167,6 +167,7 @@ fn cluster(row: ClusterRow, steps: [(StepStateName, i32); 2]) -> ClusterView {
         |((moves, (state, percent)), (begun, ended))| StepView {
             namespace: "beacon-system".to_owned(),
             moves,
+            via: StepVia::Cluster,
             state,
             percent,
             start_time: (state != StepStateName::Pending).then(|| ago(begun)),

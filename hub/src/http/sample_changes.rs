@@ -9,7 +9,7 @@ use wavelift_catalog::Manifests;
 use wavelift_core::{
     ids::ClusterName,
     inventory::{CatalogSource, Inventory, NamespaceInventory, Subscription},
-    plan::{Move, Plan, Step},
+    plan::{Move, Plan, Step, Via},
 };
 use wavelift_hub::preview::{
     Blocker, Bundle, Group, GroupPreview, Planned, Preview, Question, Unread, groups,
@@ -109,7 +109,7 @@ fn plan(versions: &[&str]) -> Plan {
             from_version: Some(pair[0].to_owned()),
             to_version: pair[1].to_owned(),
         };
-        Some(Step { namespace: NAMESPACE.try_into().ok()?, moves: vec![item] })
+        Some(Step { namespace: NAMESPACE.try_into().ok()?, moves: vec![item], via: Via::Cluster })
     });
     Plan { steps: steps.collect() }
 }

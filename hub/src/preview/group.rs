@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use wavelift_core::{
     ids::{ClusterName, CsvName, Namespace, PackageName},
     inventory::{CatalogSource, Inventory, NamespaceInventory},
-    plan::{Move, Plan},
+    plan::{Move, Plan, Via},
 };
 
 /// One cluster with a plan.
@@ -70,6 +70,8 @@ pub struct Way {
     pub from: Option<Version>,
     /// What follows, in order.
     pub to: Vec<Version>,
+    /// Those of them that OLM stops at by a pinned catalog alone.
+    pub pinned: BTreeSet<CsvName>,
     /// The catalog that its bundles come from, as far as that is known.
     pub catalog: Option<Seen>,
     /// The Subscription's channel, if the catalog's author calls it deprecated.
@@ -156,9 +158,13 @@ fn ways(one: Planned<'_>, graphs: &dyn Graphs) -> Vec<Way> {
                     text: item.from_version.clone().unwrap_or_else(|| csv.to_string()),
                 }),
                 to: vec![],
+                pinned: BTreeSet::new(),
                 catalog: source.and_then(Seen::of),
                 deprecated_channel: deprecated_channel(namespace, source, item, graphs),
             });
+            if step.via == Via::PinnedCatalog {
+                way.pinned.insert(item.to.clone());
+            }
             way.to.push(Version { csv: item.to.clone(), text: item.to_version.clone() });
         }
     }
@@ -231,11 +237,22 @@ impl Group {
 }
 
 impl Way {
-    /// `1.0.0 -> 1.1.0 -> 1.2.0`
+    /// `1.0.0 -> 1.1.0 -> 1.2.0, stops at 1.1.0 by a pinned catalog`
     pub fn text(&self) -> String {
         let from = self.from.as_ref().map_or("(new)", |from| &from.text);
         let to = self.to.iter().map(|version| version.text.as_str());
-        std::iter::once(from).chain(to).collect::<Vec<_>>().join(" -> ")
+        let versions = std::iter::once(from).chain(to).collect::<Vec<_>>().join(" -> ");
+        let pinned: Vec<&str> = self.pinned().collect();
+        if pinned.is_empty() {
+            return versions;
+        }
+        format!("{versions}, stops at {} by a pinned catalog", pinned.join(", "))
+    }
+
+    /// The versions that OLM stops at by a pinned catalog alone.
+    pub fn pinned(&self) -> impl Iterator<Item = &str> {
+        let is_pinned = |version: &&Version| self.pinned.contains(&version.csv);
+        self.to.iter().filter(is_pinned).map(|version| version.text.as_str())
     }
 
     /// All versions, the installed one first.
@@ -298,7 +315,8 @@ mod tests {
             from_version: Some("1.0.0".to_owned()),
             to_version: "1.1.0".to_owned(),
         };
-        let step = Step { namespace: "trees".try_into().unwrap(), moves: vec![item] };
+        let step =
+            Step { namespace: "trees".try_into().unwrap(), moves: vec![item], via: Via::Cluster };
         let plan = Plan { steps: vec![step] };
         let names = ["a", "b", "c"].map(|name| ClusterName::try_from(name).unwrap());
         let inventories = ["stable", "fast", "old"].map(follows);

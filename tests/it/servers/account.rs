@@ -131,11 +131,16 @@ impl Account {
 
     /// A client of it as the agent makes its own, for this test's runtime.
     pub(crate) async fn client(&self, server: Option<&str>, metrics: &Metrics) -> Result<Client> {
+        Ok(wavelift_agent::client::client(self.config(server).await?, metrics)?)
+    }
+
+    /// What its clients are made of.
+    pub(crate) async fn config(&self, server: Option<&str>) -> Result<Config> {
         let kubeconfig: Kubeconfig = serde_json::from_value(self.kubeconfig(server))?;
         let options = KubeConfigOptions::default();
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
         config.headers.push((header::USER_AGENT, AGENT.parse()?));
-        Ok(wavelift_agent::client::client(config, metrics)?)
+        Ok(config)
     }
 }
 

@@ -137,6 +137,23 @@ impl Objects {
         Ok(())
     }
 
+    /// An apply under another name.
+    pub(crate) async fn apply_as(
+        &self,
+        manager: &str,
+        kind: Kind,
+        (namespace, name): (&str, &str),
+        fields: &Value,
+    ) -> Result<()> {
+        let Kind(group, version, kind_name, _) = kind;
+        let mut object = fields.clone();
+        object["kind"] = json!(kind_name);
+        object["apiVersion"] = json!(format!("{group}/{version}"));
+        let params = PatchParams::apply(manager).force();
+        self.api(kind, namespace).patch(name, &params, &Patch::Apply(&object)).await?;
+        Ok(())
+    }
+
     /// A merge patch of the status.
     pub(crate) async fn patch_status(
         &self,

@@ -11,6 +11,7 @@ pub(crate) use wavelift_agent::upgrade::Switch as Remedies;
 use wavelift_agent::{
     AgentOptions, HubOptions, Timings,
     catalogs::{Registries, Settings},
+    pins::Serving,
     rights::Grant,
 };
 use wavelift_runtime::{Clock, metrics::Metrics};
@@ -18,6 +19,7 @@ use wavelift_runtime::{Clock, metrics::Metrics};
 use super::{
     Cluster,
     account::{self, Account},
+    mortal::Mortal,
     objects::{
         CLUSTER_UPGRADE, CSV, INSTALL_PLAN, Kind, NAMESPACE, OPERATOR_GROUP, Objects, SUBSCRIPTION,
     },
@@ -54,6 +56,8 @@ struct Life<'a> {
     deadline: SignedDuration,
     hub: Option<HubOptions>,
     remedies: Remedies,
+    serving: Option<&'a Serving>,
+    mortal: Option<&'a Mortal>,
 }
 
 impl Default for Life<'_> {
@@ -64,6 +68,8 @@ impl Default for Life<'_> {
             deadline: SignedDuration::from_mins(30),
             hub: None,
             remedies: Remedies::Disabled,
+            serving: None,
+            mortal: None,
         }
     }
 }
@@ -267,8 +273,24 @@ impl Rig {
         self.run_agent(Life { server: Some(server), ..Life::default() }).await
     }
 
+    /// Lets the agent pin catalogs, as an administrator would.
+    pub(crate) async fn allow_pins(&self) -> Result<()> {
+        self.account.allow(&self.objects, Grant::PinnedCatalogs).await
+    }
+
+    /// Puts an agent on the cluster that can pin catalogs.
+    pub(crate) async fn pinning_agent(&self, serving: &Serving) -> Result<Agent> {
+        self.run_agent(Life { serving: Some(serving), ..Life::default() }).await
+    }
+
+    /// Puts an agent on the cluster that can pin catalogs, and dies.
+    pub(crate) async fn mortal_agent(&self, serving: &Serving, mortal: &Mortal) -> Result<Agent> {
+        let mortal = Some(mortal);
+        self.run_agent(Life { serving: Some(serving), mortal, ..Life::default() }).await
+    }
+
     async fn run_agent(&self, life: Life<'_>) -> Result<Agent> {
-        let Life { cluster, server, deadline, hub, remedies } = life;
+        let Life { cluster, server, deadline, hub, remedies, serving, mortal } = life;
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
         // A registry that is there again in a moment, OLM may not even have missed.
@@ -280,7 +302,10 @@ impl Rig {
             ..Timings::default()
         };
         timings.driver.step_deadline = deadline;
-        let client = self.account.client(server, &metrics).await?;
+        let client = match mortal {
+            None => self.account.client(server, &metrics).await?,
+            Some(mortal) => mortal.client(self.account.config(server).await?)?,
+        };
         let options = AgentOptions {
             namespace: self.home.as_str().try_into()?,
             catalogs: Arc::new(catalogs),
@@ -288,6 +313,7 @@ impl Rig {
             timings,
             hub,
             remedies,
+            pinned_catalogs: serving.cloned(),
             ..AgentOptions::new(client, cluster.try_into()?, Clock::real())
         };
         let running = wavelift_agent::run(options, stop.clone());
@@ -320,6 +346,29 @@ impl Rig {
     /// A person orders a package, and that what was held is given back afterwards.
     pub(crate) async fn order_and_restore(&self, package: &str) -> Result<()> {
         self.order_with(&[package], &json!({"afterUpgrade": "Restore"})).await
+    }
+
+    /// A person orders that packages go to these versions, by pinned catalogs where that is needed.
+    pub(crate) async fn order_pinned(&self, targets: &[(&str, &str)]) -> Result<()> {
+        self.order_pinned_with(targets, &json!({})).await
+    }
+
+    /// The same, whatever the checks find.
+    pub(crate) async fn order_pinned_whatever(&self, targets: &[(&str, &str)]) -> Result<()> {
+        let preflight = json!({"onFail": "Proceed", "reason": "it is a test"});
+        self.order_pinned_with(targets, &preflight).await
+    }
+
+    async fn order_pinned_with(&self, targets: &[(&str, &str)], preflight: &Value) -> Result<()> {
+        let operators = targets.iter().map(|(p, v)| json!({"package": p, "version": v})).collect();
+        let more = json!({"afterUpgrade": "Restore", "pinnedCatalog": "Allowed",
+            "preflight": preflight});
+        self.order_targets(operators, &more).await
+    }
+
+    /// A person takes the order back.
+    pub(crate) async fn withdraw(&self) -> Result<()> {
+        self.objects.delete(CLUSTER_UPGRADE, &self.home, "go").await
     }
 
     async fn order_targets(&self, operators: Vec<Value>, more: &Value) -> Result<()> {

@@ -17,6 +17,7 @@ use super::decide::{Action, DeleteReason, Hold};
 use crate::{
     mirror::{Mirror, NamespaceMirror},
     objects::{self, Csv, InstallPlan, Subscription},
+    pins,
 };
 
 /// Under which name the agent writes.
@@ -116,6 +117,41 @@ pub async fn restore(subscription: &Subscription, target: Target<'_>) -> Applied
     });
     let (namespace, name) = (objects::namespace(subscription), objects::name(subscription));
     info!(namespace, subscription = name, approval = before, "approval given back");
+    patch_subscription(namespace, name, &patch, target).await
+}
+
+/// Makes a Subscription read the CatalogSource `source` of its own namespace. What it read before
+/// is written down in the same write, so that there is no moment in which nobody knows it.
+pub async fn point(subscription: &Subscription, source: &str, target: Target<'_>) -> Applied {
+    let (namespace, name) = (objects::namespace(subscription), objects::name(subscription));
+    let before = format!("{}/{}", subscription.spec.source_namespace, subscription.spec.source);
+    let patch = json!({
+        "metadata": {
+            "resourceVersion": objects::version(subscription),
+            "annotations": {labels::PINNED_BY: target.holder, labels::SOURCE_BEFORE: before},
+        },
+        "spec": {"source": source, "sourceNamespace": namespace},
+    });
+    info!(namespace, subscription = name, source, before, "reads a pinned catalog");
+    patch_subscription(namespace, name, &patch, target).await
+}
+
+/// Makes a Subscription read again what it read before, unless somebody has given it another
+/// catalog since.
+pub async fn point_back(subscription: &Subscription, target: Target<'_>) -> Applied {
+    let (namespace, name) = (objects::namespace(subscription), objects::name(subscription));
+    let mut patch = json!({
+        "metadata": {
+            "resourceVersion": objects::version(subscription),
+            "annotations": {labels::PINNED_BY: null, labels::SOURCE_BEFORE: null},
+        },
+    });
+    let before = objects::annotation(subscription, labels::SOURCE_BEFORE);
+    let before = before.and_then(|before| before.split_once('/'));
+    if let Some((at, source)) = before.filter(|_| pins::is_ours_by_name(subscription)) {
+        patch["spec"] = json!({"source": source, "sourceNamespace": at});
+    }
+    info!(namespace, subscription = name, ?before, "reads its own catalog again");
     patch_subscription(namespace, name, &patch, target).await
 }
 

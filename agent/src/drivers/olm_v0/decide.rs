@@ -270,6 +270,14 @@ pub fn is_under_way(step: &Step, observed: &Observed) -> bool {
     matches!(View { step, observed }.position(), Position::UnderWay(_))
 }
 
+/// Whether the step's own InstallPlan is there to be approved.
+pub fn is_offered(step: &Step, observed: &Observed) -> bool {
+    let offered = View { step, observed }.referenced();
+    offered.is_some_and(|plan| {
+        plan.status.phase == "RequiresApproval" && csv_set(plan) == step.csv_names()
+    })
+}
+
 /// The Subscriptions that OLM would move by itself. What their approval was is written down once
 /// and never overwritten.
 pub fn to_hold(subscriptions: &[Arc<Subscription>]) -> Vec<Hold> {

@@ -63,6 +63,10 @@ pub enum Reason {
     ApisNotChecked,
     /// The API server cannot give the custom resources of the new version.
     CustomResourcesUnreadable,
+    /// There can be no pinned catalog for the step.
+    PinnedCatalogRefused,
+    /// The pinned catalog was not in place in time.
+    PinnedCatalogNotReady,
     /// The API server refuses what has to be written or read.
     ApiError,
     /// None of the others explains it.
@@ -87,7 +91,7 @@ impl Failure {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::InstallPlanFailed,
         Self::RequirementsNotMet,
         Self::OperatorNotUpgradeable,
@@ -109,6 +113,8 @@ impl Reason {
         Self::ConversionWebhookRefused,
         Self::ApisNotChecked,
         Self::CustomResourcesUnreadable,
+        Self::PinnedCatalogRefused,
+        Self::PinnedCatalogNotReady,
         Self::ApiError,
         Self::StepTimedOut,
     ];
@@ -137,6 +143,8 @@ impl Reason {
             Self::ConversionWebhookRefused => "ConversionWebhookRefused",
             Self::ApisNotChecked => "ApisNotChecked",
             Self::CustomResourcesUnreadable => "CustomResourcesUnreadable",
+            Self::PinnedCatalogRefused => "PinnedCatalogRefused",
+            Self::PinnedCatalogNotReady => "PinnedCatalogNotReady",
             Self::ApiError => "ApiError",
             Self::StepTimedOut => "StepTimedOut",
         }
@@ -229,6 +237,15 @@ impl Reason {
                 "The new version is installed, and its API does not answer. Look at the pods and the \
                  Service of its conversion webhook and at the certificate that it shows; the stored \
                  objects are whole. Then retry the cluster."
+            }
+            Self::PinnedCatalogRefused => {
+                "Do what the message names: let whatever manages the Subscription leave spec.source \
+                 alone, or give the agent an address to serve at; or choose a target that OLM goes to \
+                 by itself. Then retry the cluster."
+            }
+            Self::PinnedCatalogNotReady => {
+                "Check that OLM reaches the agent's address (Service, NetworkPolicy) and the agent the \
+                 registries of the catalogs; the message says which. Then retry the cluster."
             }
             Self::ApiError => {
                 "Read the API server's words: most often a missing permission of the agent or an \

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wavelift_core::plan::{Move, Step};
+use wavelift_core::plan::{Move, Step, Via};
 
 use super::{
     Observed, Remedies, Timings,
@@ -45,7 +45,11 @@ fn step(moves: &[(&str, Option<&str>, &str)]) -> Step {
         from_version: None,
         to_version: "2.0.0".to_owned(),
     };
-    Step { namespace: "trees".try_into().unwrap(), moves: moves.iter().map(item).collect() }
+    Step {
+        namespace: "trees".try_into().unwrap(),
+        moves: moves.iter().map(item).collect(),
+        via: Via::Cluster,
+    }
 }
 
 /// `oak` from v1 to v2.

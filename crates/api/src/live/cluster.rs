@@ -9,7 +9,7 @@ use wavelift_core::campaign::WaitingOn;
 
 use crate::{
     cluster_upgrade::{
-        ClusterStateName, FailureStatus, MoveSpec, OperatorConditionStatus, StepStateName,
+        ClusterStateName, FailureStatus, MoveSpec, OperatorConditionStatus, StepStateName, StepVia,
     },
     shared::{CheckOutcome, InsightStatus, PreflightReport, schema_time},
 };
@@ -152,6 +152,9 @@ pub struct StepView {
     pub namespace: String,
     /// Everything that it moves.
     pub moves: Vec<MoveSpec>,
+    /// Which catalog OLM takes it from.
+    #[serde(default, skip_serializing_if = "StepVia::is_cluster")]
+    pub via: StepVia,
     /// Where it stands.
     pub state: StepStateName,
     /// From what is observed; never goes back.

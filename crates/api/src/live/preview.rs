@@ -78,6 +78,9 @@ pub struct WayView {
     pub from: Option<String>,
     /// The versions that follow.
     pub to: Vec<String>,
+    /// Those of them that OLM stops at by a pinned catalog alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<String>,
 }
 
 /// A catalog as a group's clusters announced it.

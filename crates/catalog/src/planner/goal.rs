@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use wavelift_core::{
     causes::sentence,
+    plan::Via,
     target::{Goal, Target},
     version::Version,
 };
@@ -20,15 +21,8 @@ pub(super) fn hops(
     catalogs: &Catalogs,
     request: &Request,
     targets: &[&Target],
-) -> Result<Vec<Vec<Move>>, String> {
-    let exact: Option<BTreeMap<String, Version>> = targets
-        .iter()
-        .map(|target| match &target.goal {
-            Goal::Version(version) => Some((target.package.to_string(), version.clone())),
-            Goal::Latest | Goal::Range(_) => None,
-        })
-        .collect();
-    let exact = match exact {
+) -> Result<Vec<(Vec<Move>, Via)>, String> {
+    let exact = match exact(targets) {
         Some(exact) => exact,
         None => resolve(engine, catalogs, request, targets)?,
     };
@@ -37,11 +31,20 @@ pub(super) fn hops(
         return Ok(vec![]);
     }
     let path = engine.path(catalogs, request, &exact).map_err(|error| sentence(&error))?;
-    Ok(path.hops.into_iter().map(|hop| hop.moves).collect())
+    Ok(path.hops.into_iter().map(|hop| (hop.moves, Via::Cluster)).collect())
+}
+
+/// The targets' versions, if each is an exact one.
+pub(super) fn exact(targets: &[&Target]) -> Option<BTreeMap<String, Version>> {
+    let exact = |target: &&Target| match &target.goal {
+        Goal::Version(version) => Some((target.package.to_string(), version.clone())),
+        Goal::Latest | Goal::Range(_) => None,
+    };
+    targets.iter().map(exact).collect()
 }
 
 /// The exact version that each target comes to on OLM's whole way.
-fn resolve(
+pub(super) fn resolve(
     engine: &dyn Engine,
     catalogs: &Catalogs,
     request: &Request,
@@ -76,7 +79,7 @@ fn resolve(
     Ok(exact)
 }
 
-fn installed_version(request: &Request, package: &str) -> Option<Version> {
+pub(super) fn installed_version(request: &Request, package: &str) -> Option<Version> {
     let subscription = request.subscriptions.iter().find(|s| s.package == package)?;
     subscription.installed.as_ref()?.version.clone()
 }

@@ -10,9 +10,9 @@ use wavelift_core::{
     version::Version,
 };
 
-use wavelift_core::plan::Step;
+use wavelift_core::plan::{Step, Via};
 
-use super::{Planned, plan};
+use super::{Pins, Planned, plan, plan_with};
 use crate::{Catalog, Fbc, Limits, OlmV0};
 
 /// Package `kite` steps 1.0.0, 1.1.0, 1.2.0 one by one; `oak` jumps from anything to 2.0.0.
@@ -163,4 +163,55 @@ fn no_way_and_not_known_are_told_apart_with_their_reason() {
         unknown,
         Planned::Unknown { missing: "the content of catalog marketplace/own".to_owned() }
     );
+}
+
+fn exact(package: &str, at: &str) -> Target {
+    target(package, version(at))
+}
+
+fn by_pins(namespaces: Vec<NamespaceInventory>, targets: &[Target]) -> Planned {
+    let lookup = |_: &CatalogSource| Some(catalog());
+    plan_with(&OlmV0, &inventory(namespaces), &lookup, targets, Pins::Allowed)
+}
+
+/// The CSVs of each step, and whether a pinned catalog leads there.
+fn told(planned: &Planned) -> Vec<(String, Via)> {
+    let Planned::Plan(plan) = planned else { panic!("{planned:?}") };
+    let csvs = |step: &Step| step.csv_names().into_iter().collect::<Vec<_>>().join("+");
+    plan.steps.iter().map(|step| (csvs(step), step.via)).collect()
+}
+
+#[test]
+fn with_pins_a_neighbour_that_is_no_target_stays() {
+    let yard = || vec![namespace("yard", &[("kite", "1.0.0"), ("oak", "1.0.0")])];
+    let target = exact("kite", "1.2.0");
+    // By itself OLM takes both along at once.
+    let lookup = |_: &CatalogSource| Some(catalog());
+    let alone = plan(&OlmV0, &inventory(yard()), &lookup, &[target.clone()]);
+    assert_eq!(told(&alone)[0], ("kite.v1.1.0+oak.v2.0.0".to_owned(), Via::Cluster));
+    let planned = by_pins(yard(), &[target]);
+    let pinned = |csv: &str| (csv.to_owned(), Via::PinnedCatalog);
+    assert_eq!(told(&planned), [pinned("kite.v1.1.0"), pinned("kite.v1.2.0")]);
+}
+
+#[test]
+fn with_pins_what_olm_does_by_itself_is_left_to_it() {
+    let planned = by_pins(vec![namespace("yard", &[("kite", "1.0.0")])], &[exact("kite", "1.1.0")]);
+    assert_eq!(told(&planned), [("kite.v1.1.0".to_owned(), Via::Cluster)]);
+    let latest = Target { goal: Goal::Latest, ..exact("kite", "1.1.0") };
+    let planned = by_pins(vec![namespace("yard", &[("kite", "1.1.0")])], &[latest]);
+    assert_eq!(told(&planned), [("kite.v1.2.0".to_owned(), Via::Cluster)]);
+}
+
+#[test]
+fn with_pins_what_is_past_its_target_or_has_no_way_says_so() {
+    let yard = |version| vec![namespace("yard", &[("kite", version)])];
+    let no_path = |planned| {
+        let Planned::NoPath { why } = planned else { panic!("{planned:?}") };
+        why
+    };
+    let past = no_path(by_pins(yard("1.2.0"), &[exact("kite", "1.1.0")]));
+    assert!(past.contains("`kite` is at 1.2.0, past its target 1.1.0 already"), "{past}");
+    let none = no_path(by_pins(yard("1.0.0"), &[exact("kite", "1.1.5")]));
+    assert!(none.contains("leads from `kite.v1.1.0` to 1.1.5 neither"), "{none}");
 }

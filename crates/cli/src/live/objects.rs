@@ -273,6 +273,7 @@ fn steps(plan: &PlanSpec, states: &[wavelift_api::cluster_upgrade::StepStatus]) 
             StepView {
                 namespace: step.namespace.clone(),
                 moves: step.moves.clone(),
+                via: step.via,
                 state: if states.is_empty() { StepStateName::Pending } else { state.state },
                 percent: state.percent,
                 start_time: state.start_time,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use wavelift_api::{
-    cluster_upgrade::{MoveSpec, StepStateName},
+    cluster_upgrade::{MoveSpec, StepStateName, StepVia},
     live::{AgentStateName, ClusterRow, ClusterView, MoveView, StepView},
 };
 
@@ -169,7 +169,7 @@ fn steps(view: &ClusterView, now: Timestamp, printer: &Printer) -> String {
             format!("{:?}", step.state),
             percent(step),
             time(step, now),
-            moves(&step.namespace, &step.moves),
+            moves(step),
         );
         if let Some(message) = &step.message {
             let stem = if index == last { "   " } else { "│  " };
@@ -191,12 +191,17 @@ fn time(step: &StepView, now: Timestamp) -> String {
         .map_or_else(|| "-".to_owned(), |s| words::age(s, step.completion_time.unwrap_or(now)))
 }
 
-fn moves(namespace: &str, moves: &[MoveSpec]) -> String {
+fn moves(step: &StepView) -> String {
     let one = |item: &MoveSpec| {
         let from = item.from_version.as_deref().unwrap_or("(new)");
         format!("{} {from} -> {}", item.package, item.to_version)
     };
-    format!("{namespace}: {}", moves.iter().map(one).collect::<Vec<_>>().join(", "))
+    let via = match step.via {
+        StepVia::Cluster => "",
+        StepVia::PinnedCatalog => " (by a pinned catalog)",
+    };
+    let moves: Vec<String> = step.moves.iter().map(one).collect();
+    format!("{}: {}{via}", step.namespace, moves.join(", "))
 }
 
 fn checks(view: &ClusterView, now: Timestamp, printer: &Printer) -> String {

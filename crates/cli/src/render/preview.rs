@@ -215,7 +215,11 @@ fn examples(group: &PreviewGroup) -> String {
 fn way(one: &WayView) -> String {
     let from = one.from.as_deref().unwrap_or("(new)");
     let all: Vec<&str> = std::iter::once(from).chain(one.to.iter().map(String::as_str)).collect();
-    format!("{} {}", one.package, all.join(" -> "))
+    let way = format!("{} {}", one.package, all.join(" -> "));
+    if one.pinned.is_empty() {
+        return way;
+    }
+    format!("{way}, stops at {} by a pinned catalog", one.pinned.join(", "))
 }
 
 fn length(count: usize) -> u32 {

@@ -471,3 +471,67 @@ async fn over_tls_only_the_right_authority_counts() {
     let error = read(&Ca::new("other")).await.unwrap_err();
     assert_eq!(error.kind(), "Call");
 }
+
+fn kept(channel: &str, csv: &str) -> wavelift_catalog::pin::Kept {
+    wavelift_catalog::pin::Kept {
+        package: "lantern".to_owned(),
+        channel: channel.to_owned(),
+        csv: csv.to_owned(),
+        catalog: wavelift_catalog::engine::CatalogKey::default(),
+    }
+}
+
+/// A registry of nothing but what is kept.
+async fn pinned(pinned: Pinned) -> RegistryClient<Channel> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(pinned.serve(listener, tokio_util::sync::CancellationToken::new()));
+    RegistryClient::connect(address).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_pinned_catalog_gives_on_what_the_registry_gave_and_nothing_else() {
+    let csv = r#"{"kind": "ClusterServiceVersion",  "metadata": {"name": "lantern.v1.1.0"}}"#;
+    let mut fake = Fake::lantern();
+    fake.described = BTreeMap::from([("lantern.v1.1.0".to_owned(), csv.to_owned())]);
+    let given = fake.bundles[0].clone();
+    let held = fake.source().await.keep(&[kept("stable", "lantern.v1.1.0")]).await.unwrap();
+    let catalog = held.catalog(&Limits::default()).unwrap();
+    let package = &catalog.graph().packages["lantern"];
+    assert_eq!(package.bundles.keys().collect::<Vec<_>>(), ["lantern.v1.1.0"]);
+    assert_eq!(package.channels.keys().collect::<Vec<_>>(), ["stable"]);
+
+    let mut client = pinned(held).await;
+    let listed = client.list_bundles(wire::ListBundlesRequest {}).await.unwrap();
+    let listed: Vec<wire::Bundle> = listed.into_inner().try_collect().await.unwrap();
+    assert_eq!(listed, std::slice::from_ref(&given));
+    let names = client.list_packages(wire::ListPackageRequest {}).await.unwrap();
+    let names: Vec<wire::PackageName> = names.into_inner().try_collect().await.unwrap();
+    assert_eq!(names, [wire::PackageName { name: "lantern".to_owned() }]);
+    let name = "lantern".to_owned();
+    let package = client.get_package(wire::GetPackageRequest { name }).await.unwrap().into_inner();
+    assert_eq!(package.default_channel_name, "stable");
+    assert_eq!(package.channels.len(), 1);
+    assert_eq!(package.channels[0].csv_name, "lantern.v1.1.0");
+    assert_eq!(package.deprecation.unwrap().message, "use torch");
+    let ask = |channel: &str, csv: &str| wire::GetBundleRequest {
+        pkg_name: "lantern".to_owned(),
+        channel_name: channel.to_owned(),
+        csv_name: csv.to_owned(),
+    };
+    let alone = client.get_bundle(ask("stable", "lantern.v1.1.0")).await.unwrap().into_inner();
+    // Byte by byte, spaces and all.
+    assert_eq!(alone, wire::Bundle { csv_json: csv.to_owned(), ..given });
+    let other = client.get_bundle(ask("stable", "lantern.v1.0.0")).await.unwrap_err();
+    assert_eq!(other.code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn what_the_registry_has_no_more_or_has_too_much_of_is_not_pinned() {
+    let gone = [kept("fast", "lantern.v1.0.0")];
+    let error = Fake::lantern().source().await.keep(&gone).await.unwrap_err();
+    assert_eq!(error.kind(), "Changed");
+    let many = vec![kept("stable", "lantern.v1.1.0"); 101];
+    let error = Fake::lantern().source().await.keep(&many).await.unwrap_err();
+    assert_eq!(error.kind(), "TooLarge");
+}

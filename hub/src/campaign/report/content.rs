@@ -17,7 +17,7 @@ use wavelift_core::{
     check::{Outcome, Verdict, verdict},
     conditions::FleetFacts,
     ids::ClusterName,
-    plan::Plan,
+    plan::{Plan, Via},
     state::ClusterState,
     target::Target,
 };
@@ -328,7 +328,7 @@ fn preview(pass: &Pass, clusters: &Clusters) -> Vec<PreviewPath> {
     let mut paths: BTreeMap<(String, String, String, String), PreviewPath> = BTreeMap::new();
     for (name, member) in &pass.observed.members {
         let held = clusters.get(name).and_then(|known| known.inventory.as_ref());
-        for path in paths_of(member, held, &pass.spec.targets) {
+        for path in paths_of(member, held, pass.spec.aims.targets()) {
             let key = (path.package.clone(), path.from.clone(), path.to.clone(), path.note.clone());
             paths.entry(key).or_insert(PreviewPath { clusters: 0, ..path }).clusters += 1;
         }
@@ -407,14 +407,21 @@ fn plan_paths(plan: &Plan) -> Vec<PreviewPath> {
             to: cut(&last, 128),
             hops,
             clusters: 0,
-            note: if to.is_empty() {
-                String::new()
-            } else {
-                cut(&format!("via {}", to.join(", ")), 512)
-            },
+            note: cut(&note(plan, package, &to), 512),
         }
     };
     ways(plan).into_iter().map(path).collect()
+}
+
+/// What is between the ends of a package's way, and where OLM alone would not stop.
+fn note(plan: &Plan, package: &str, between: &[String]) -> String {
+    let steps = plan.steps.iter().filter(|step| step.via == Via::PinnedCatalog);
+    let moves = steps.flat_map(|step| &step.moves).filter(|m| m.package.as_str() == package);
+    let pinned: Vec<&str> = moves.map(|item| item.to_version.as_str()).collect();
+    let between = (!between.is_empty()).then(|| format!("via {}", between.join(", ")));
+    let pinned =
+        (!pinned.is_empty()).then(|| format!("stops at {} by a pinned catalog", pinned.join(", ")));
+    between.into_iter().chain(pinned).collect::<Vec<_>>().join("; ")
 }
 
 pub(in super::super) fn int(number: u32) -> i32 {

@@ -200,6 +200,7 @@ fn steps(
         StepView {
             namespace: step.namespace,
             moves: step.moves,
+            via: step.via,
             state: if is_running { StepStateName::Running } else { known.state },
             percent: if is_ended { known.percent } else { known.percent.max(told) },
             start_time: known.start_time,

@@ -96,7 +96,7 @@ function steps(view) {
 
 function step(entry, index) {
   const moves = entry.moves.map((move) => h("span", { class: "line" }, `${move.package} `, h("span", { class: "num" }, `${move.fromVersion ?? "new"} → ${move.toVersion}`)));
-  const under = [entry.namespace, entry.installPlan].filter(Boolean).join(" · ");
+  const under = [entry.namespace, entry.via && "by a pinned catalog", entry.installPlan].filter(Boolean).join(" · ");
   return h("tr", { "data-key": String(index) },
     h("td", { class: "num muted" }, String(index + 1)),
     h("th", { scope: "row", class: "plain" }, moves, h("span", { class: "under" }, under), entry.message && h("span", { class: "under" }, plain(entry.message))),

@@ -89,7 +89,7 @@ function row(route, group) {
     h("td", { class: "num", "data-label": "Clusters" }, number(group.clusters)));
 }
 
-const way = ({ package: name, from, to }) => `${name} ${[from ?? "new", ...to].join(" → ")}`;
+const way = ({ package: name, from, to, pinned }) => `${name} ${[from ?? "new", ...to].join(" → ")}${pinned ? `, stops at ${pinned.join(", ")} by a pinned catalog` : ""}`;
 const short = (digest) => digest.replace("sha256:", "").slice(0, 8);
 
 const WHY = { NoPath: "No path", NotKnown: "Not known", Checks: "Held by checks", Held: "Held" };

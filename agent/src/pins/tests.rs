@@ -37,7 +37,7 @@ fn what_is_pinned_is_read_again_from_the_cluster() {
     assert_eq!(made["spec"]["address"], "agent.home.svc:50051");
     let source: CatalogSource = serde_json::from_value(made).unwrap();
     assert!(is_ours(&source));
-    assert_eq!(pin_of(&source), Some(pin.clone()));
+    assert_eq!(pin_of(&source), Some(pin));
     let mut foreign = source.clone();
     foreign.metadata.labels = None;
     assert_eq!(pin_of(&foreign), None);

@@ -223,7 +223,12 @@ impl Executor {
             }
             Err(error) => match ssa::Error::new(&name, error) {
                 ssa::Error::Exists(_) => Need::NotWritten(Applied::Stale),
-                other => Need::NotWritten(Applied::from(other)),
+                other @ (ssa::Error::Owned { .. }
+                | ssa::Error::Stale(_)
+                | ssa::Error::NotFound(_)
+                | ssa::Error::Invalid { .. }
+                | ssa::Error::Forbidden { .. }
+                | ssa::Error::Api { .. }) => Need::NotWritten(Applied::from(other)),
             },
         }
     }

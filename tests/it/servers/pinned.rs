@@ -45,7 +45,7 @@ async fn sources(rig: &Rig) -> Result<Vec<String>> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_target_that_the_head_jumps_over_is_stopped_at() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig = Rig::start(cluster, "stop-below", &jumping("ladder")).await.unwrap();
     rig.allow_pins().await.unwrap();
     rig.install(&[("ladder", "1.0.0")]).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_target_that_the_head_jumps_over_is_stopped_at() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_neighbour_that_is_no_target_stays_while_the_other_goes() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let neighbour =
         vec![Release::new("bucket", "2.0.0"), Release::new("bucket", "2.1.0").replaces("2.0.0")];
     let mut releases = jumping("rope");
@@ -98,7 +98,7 @@ async fn a_neighbour_that_is_no_target_stays_while_the_other_goes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agents_that_die_after_each_of_their_writes_leave_everything_as_it_was() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let mut releases = jumping("anchor");
     releases.push(Release::new("chain", "2.0.0"));
     releases.push(Release::new("chain", "2.1.0").replaces("2.0.0"));
@@ -137,7 +137,7 @@ async fn agents_that_die_after_each_of_their_writes_leave_everything_as_it_was()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_agent_has_left_of_an_upgrade_that_is_gone_is_taken_away() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig = Rig::start(cluster, "left-pins", &jumping("buoy")).await.unwrap();
     rig.allow_pins().await.unwrap();
     rig.install(&[("buoy", "1.0.0")]).await.unwrap();
@@ -166,7 +166,7 @@ async fn what_an_agent_has_left_of_an_upgrade_that_is_gone_is_taken_away() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_source_that_gitops_manages_is_left_alone_and_it_is_named() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    let Some(cluster) = Cluster::shared_if_long().await else { return };
     let rig = Rig::start(cluster, "managed-pins", &jumping("cleat")).await.unwrap();
     rig.allow_pins().await.unwrap();
     rig.install(&[("cleat", "1.0.0")]).await.unwrap();

@@ -187,7 +187,7 @@ fn with_pins_a_neighbour_that_is_no_target_stays() {
     let target = exact("kite", "1.2.0");
     // By itself OLM takes both along at once.
     let lookup = |_: &CatalogSource| Some(catalog());
-    let alone = plan(&OlmV0, &inventory(yard()), &lookup, &[target.clone()]);
+    let alone = plan(&OlmV0, &inventory(yard()), &lookup, std::slice::from_ref(&target));
     assert_eq!(told(&alone)[0], ("kite.v1.1.0+oak.v2.0.0".to_owned(), Via::Cluster));
     let planned = by_pins(yard(), &[target]);
     let pinned = |csv: &str| (csv.to_owned(), Via::PinnedCatalog);

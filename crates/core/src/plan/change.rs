@@ -117,7 +117,10 @@ fn within(targets: &[Target], (namespace, package): Place<'_>, end: &Move) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{plan::Step, range::Range};
+    use crate::{
+        plan::{Step, Via},
+        range::Range,
+    };
 
     /// `("x", "1.0.0 1.1.0 1.2.0")` goes from the first over the second to the third.
     fn plan(ways: &[(&str, &str)]) -> Plan {
@@ -135,7 +138,11 @@ mod tests {
                 match steps.get_mut(index) {
                     Some(step) => step.moves.push(item),
                     None => {
-                        steps.push(Step { namespace: "n".try_into().unwrap(), moves: vec![item] });
+                        steps.push(Step {
+                            namespace: "n".try_into().unwrap(),
+                            moves: vec![item],
+                            via: Via::Cluster,
+                        });
                     }
                 }
             }

@@ -215,11 +215,10 @@ impl Rig {
         let at = (self.namespace.as_str(), subscription);
         let look = || async {
             let found = self.objects.get(SUBSCRIPTION, at.0, at.1).await?.unwrap_or_default();
-            let Some(name) = found["status"]["installPlanRef"]["name"].as_str() else {
-                return Ok(None);
-            };
+            let name = found["status"]["installPlanRef"]["name"].as_str().unwrap_or_default();
             let plan = self.objects.get(INSTALL_PLAN, at.0, name).await?.unwrap_or_default();
-            Ok((names(&plan) == [csv]).then_some(()))
+            ensure!(names(&plan) == [csv], "{name}: {}; {}", plan["spec"], found["status"]);
+            Ok(Some(()))
         };
         self.objects.until(&format!("an offer of {csv}"), look).await
     }

@@ -175,6 +175,21 @@ pub struct InstallPlanStatus {
     pub message: String,
     pub start_time: Option<jiff::Timestamp>,
     pub conditions: Vec<OlmCondition>,
+    /// Of what it makes, only the Subscriptions are kept: those of new dependencies.
+    pub plan: Vec<PlanStep>,
+}
+
+/// One object that an InstallPlan makes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct PlanStep {
+    pub resource: PlanResource,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct PlanResource {
+    pub kind: String,
 }
 
 kind!(
@@ -189,6 +204,7 @@ kind!(
 impl Trim for InstallPlan {
     fn trim(&mut self) {
         trim_meta(&mut self.metadata, NO_ANNOTATIONS);
+        self.status.plan.retain(|step| step.resource.kind == "Subscription");
     }
 }
 

@@ -20,6 +20,9 @@ use super::{
 };
 use crate::objects::{self, InstallPlan, Subscription};
 
+/// After this long OLM has written down a plan that it made, if it ever will.
+const NOTED_MAX: SignedDuration = SignedDuration::from_mins(2);
+
 /// How long things may take, all of it in the clock's time, and how often they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
@@ -398,6 +401,13 @@ fn refresh(
     if memory.refreshes >= rules.timings.refreshes_max {
         let failure = Failure::failed(Reason::PlanMismatch, explain::mismatch(view, plan));
         return Verdict::fail(Milestone::Held, failure);
+    }
+    let made = plan.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let noted_by = later(made.unwrap_or(now), NOTED_MAX);
+    if !view.is_noted(plan) && now < noted_by {
+        let message = format!("{name} holds {}; OLM is still writing it down", offered(plan));
+        let verdict = Verdict::wait(Waiting::Plan, Milestone::Held, message);
+        return Verdict { wake_at: Some(noted_by), ..verdict };
     }
     Verdict {
         action: Action::DeletePlan {

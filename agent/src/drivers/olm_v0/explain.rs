@@ -118,7 +118,10 @@ pub(super) fn not_approved(view: &View<'_>, memory: &Memory) -> Failure {
         .map(|s| {
             let installed = s.status.installed_csv.as_deref().unwrap_or("nothing");
             let state = if s.status.state.is_empty() { "no state" } else { &s.status.state };
-            format!("{} has {installed} ({state})", objects::name(s))
+            let plan = s.status.install_plan_ref.as_ref().map(|plan| plan.name.as_str());
+            let gone = plan.filter(|name| view.observed.plan(name).is_none());
+            let gone = gone.map(|name| format!(", waiting for {name}, which is gone"));
+            format!("{} has {installed} ({state}{})", objects::name(s), gone.unwrap_or_default())
         })
         .collect();
     let message =

@@ -6,6 +6,7 @@ mod replay;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wavelift_core::plan::{Move, Step, Via};
@@ -15,6 +16,7 @@ use super::{
     decide::{Action, Decision, DeleteReason, Gates, Memory, Rules, Waiting, decide},
     failure::Reason,
 };
+use crate::objects::{PlanResource, PlanStep};
 
 const RULES: Rules = Rules { timings: TIMINGS, gates: Gates::Closed, remedies: Remedies::NONE };
 const TIMINGS: Timings = Timings {
@@ -105,7 +107,10 @@ fn subscribe(observed: &mut Observed, package: &str, installed: &str, more: Opti
 }
 
 fn refer(observed: &mut Observed, package: &str, plan: &str) {
-    let status = json!({"state": "UpgradePending", "installPlanRef": {"name": plan}});
+    let pending = json!({"type": "InstallPlanPending", "status": "True"});
+    let reference = json!({"name": plan});
+    let status =
+        json!({"state": "UpgradePending", "installPlanRef": reference, "conditions": [pending]});
     subscribe(observed, package, "", Some(&json!({ "status": status })));
 }
 
@@ -287,6 +292,37 @@ fn a_plan_with_another_set_is_refreshed_three_times_a_minute_apart_and_then_give
     let (found, message, kind) = reason(&decision);
     assert_eq!((found, kind), (Reason::PlanMismatch, "Failed"));
     assert!(message.contains("[oak.v3]") && message.contains("[oak.v2]"), "{message}");
+}
+
+#[test]
+fn a_plan_is_refreshed_when_olm_has_written_it_down_on_all_its_subscriptions() {
+    let mut observed = quiet();
+    subscribe(&mut observed, "elm", "elm.v1", None);
+    plan(&mut observed, "p1", &["oak.v3", "elm.v3"], "RequiresApproval", false);
+    Arc::make_mut(&mut observed.plans[0]).metadata.creation_timestamp = Some(Time(at(0)));
+    refer(&mut observed, "oak", "p1");
+    // Elm still speaks of what was before.
+    let early = first(&oak(), &observed);
+    assert_eq!(early.action, Action::Wait(Waiting::Plan));
+    assert_eq!(early.wake_at, Some(at(120)));
+    let late = decide(&oak(), &observed, &Memory::default(), RULES, at(120));
+    assert!(matches!(late.action, Action::DeletePlan { .. }), "{:?}", late.action);
+    // A new dependency has no Subscription of its own yet.
+    let mut of_two = observed.clone();
+    let kind = "Subscription".to_owned();
+    let dependency = PlanStep { resource: PlanResource { kind } };
+    Arc::make_mut(&mut of_two.plans[0]).status.plan.push(dependency);
+    assert!(matches!(first(&oak(), &of_two).action, Action::DeletePlan { .. }));
+    refer(&mut observed, "elm", "p1");
+    assert!(matches!(first(&oak(), &observed).action, Action::DeletePlan { .. }));
+}
+
+#[test]
+fn a_subscription_that_waits_for_a_plan_that_is_gone_is_told_of() {
+    let mut observed = quiet();
+    refer(&mut observed, "oak", "p0");
+    let told = "(UpgradePending, waiting for p0, which is gone)";
+    stalls(&oak(), &observed, PLAN_DEADLINE, Reason::PlanNotOffered, told);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! A step beside what is observed of it: which InstallPlan is its own, and where it stands.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use wavelift_core::plan::Step;
 
 use super::observe::Observed;
-use crate::objects::{self, Csv, InstallPlan, Subscription};
+use crate::objects::{self, Csv, InstallPlan, OlmCondition, PlanStep, Subscription};
 
 /// Where a step stands.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +104,27 @@ impl<'a> View<'a> {
                 && other.status.phase == "RequiresApproval"
                 && other.spec.generation < plan.spec.generation
         })
+    }
+
+    /// Whether OLM has written down on all Subscriptions that `plan` moves that they wait for it.
+    ///
+    /// It makes the plan first and writes that seconds later. Of a plan that is deleted in between
+    /// it goes on to write, and since it clears that only together with the condition that it sets
+    /// last, such a Subscription refers to nothing for ever and gets no plan any more (OLM 0.45,
+    /// `subscription/state.go`, InstallPlanNotFound).
+    pub(super) fn is_noted(&self, plan: &InstallPlan) -> bool {
+        let name = objects::name(plan);
+        let waits = |subscription: &&Arc<Subscription>| {
+            let status = &subscription.status;
+            let is_pending =
+                |c: &OlmCondition| c.kind == "InstallPlanPending" && c.status == "True";
+            status.install_plan_ref.as_ref().is_some_and(|plan| plan.name == name)
+                && status.conditions.iter().any(is_pending)
+        };
+        let noted = self.observed.subscriptions.iter().filter(waits).count();
+        // A new dependency gets its Subscription by the plan itself.
+        let new = |step: &&PlanStep| step.resource.kind == "Subscription";
+        noted + plan.status.plan.iter().filter(new).count() >= csv_set(plan).len()
     }
 
     /// The step's set, for people.

@@ -151,6 +151,25 @@ fn an_unapproved_plan_stays_when_the_catalog_moves_on_and_is_refreshed_by_deleti
 }
 
 #[test]
+fn of_a_plan_deleted_before_its_subscription_says_that_it_waits_the_reference_stays() {
+    let world = Driver::new(tea);
+    let plan = |w: &Driver| {
+        let subscription = w.get(&gk::SUBSCRIPTION, "tea").unwrap();
+        text(&subscription, "/status/installPlanRef/name").to_owned()
+    };
+    world.until(60, "a plan is referred to", |w| !plan(w).is_empty());
+    let early = plan(&world);
+    assert!(
+        condition(&world.get(&gk::SUBSCRIPTION, "tea").unwrap(), "InstallPlanPending").is_none()
+    );
+    world.cluster.store().delete(&gk::INSTALL_PLAN, Some("ops"), &early).unwrap();
+    world.pass(3600);
+    assert_eq!(world.subscription("tea"), ["UpgradePending", "tea.v1.1.0", "tea.v1.0.0"]);
+    assert_eq!(plan(&world), early);
+    assert!(world.offered("tea").is_empty());
+}
+
+#[test]
 fn a_plan_that_nothing_refers_to_runs_when_approved_and_two_csvs_fight() {
     let (cup, _) = cup();
     let old_cup = [("2.0.0", json!({}))];

@@ -59,9 +59,11 @@ impl OlmV0 {
         let reference = text(&subscription, "/status/installPlanRef/name");
         let plan = Key::new(&key.namespace, reference);
         let plan = self.objects.get(&gk::INSTALL_PLAN, &plan);
-        let was_missing = condition(&subscription, "InstallPlanMissing").is_some();
         let is_missing = !reference.is_empty() && plan.is_none();
         let is_pending = text(&subscription, "/status/state") == "UpgradePending";
+        // A reference to a plan that is gone is cleared only together with one of these.
+        let has = |kind| condition(&subscription, kind).is_some();
+        let is_noted = has("InstallPlanPending") || has("InstallPlanFailed");
         let is_new = condition(&subscription, "CatalogSourcesUnhealthy").is_none();
         let health = self.catalog_health(&key.namespace);
         let deprecations = self.deprecations(&subscription);
@@ -74,18 +76,19 @@ impl OlmV0 {
                 set(subscription, "/status/catalogHealth", Value::Array(health));
             }
             let missing = ["True", "ReferencedInstallPlanNotFound", ""];
-            say(subscription, "InstallPlanMissing", is_missing.then_some(missing), &now);
+            if !(is_missing && is_pending) {
+                say(subscription, "InstallPlanMissing", is_missing.then_some(missing), &now);
+            }
             say_about_plan(subscription, plan.as_deref(), &now);
             for (kind, message) in &deprecations {
                 let told = message.as_deref().map(|message| ["True", "", message]);
                 say(subscription, kind, told, &now);
             }
-            if is_missing && !was_missing && is_pending {
+            if is_missing && is_pending && is_noted {
                 // What waited for a plan that is gone asks for another one.
                 for field in ["state", "currentCSV", "installPlanRef", "installplan"] {
                     set(subscription, &format!("/status/{field}"), Value::Null);
                 }
-                say(subscription, "InstallPlanMissing", None, &now);
                 set(subscription, "/status/lastUpdated", json!(now));
             }
         });

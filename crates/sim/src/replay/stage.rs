@@ -248,7 +248,10 @@ impl<'a> Stage<'a> {
         self.played.plans.get(place).cloned()
     }
 
-    fn act_on_plan(&self, plan: &str, action: &str, said: &Value) {
+    fn act_on_plan(&mut self, plan: &str, action: &str, said: &Value) {
+        if action.starts_with("delete") {
+            self.until_noted(plan);
+        }
         let store = self.world.cluster.store();
         let namespace = Some(self.namespace.as_str());
         if action.starts_with("delete") {
@@ -261,6 +264,22 @@ impl<'a> Stage<'a> {
             };
             store.patch_merge(&gk::INSTALL_PLAN, namespace, plan, part, &said["patch"]).unwrap();
         }
+    }
+
+    /// Goes on until what waits for a plan says so: the recorder never was so quick.
+    fn until_noted(&mut self, plan: &str) {
+        let limit = after(self.world.now(), Duration::from_secs(PATIENCE_SECONDS));
+        let is_open = |world: &Driver| {
+            let all = world.cluster.store().list(&gk::SUBSCRIPTION, Some(&self.namespace));
+            all.iter().any(|subscription| {
+                let conditions = array(subscription, "/status/conditions");
+                let is_pending = |c: &Value| text(c, "/type") == "InstallPlanPending";
+                text(subscription, "/status/installPlanRef/name") == plan
+                    && text(subscription, "/status/state") == "UpgradePending"
+                    && !conditions.iter().any(is_pending)
+            })
+        };
+        while is_open(&self.world) && self.world.step(limit) {}
     }
 
     fn patch(&self, place: usize, action: &str, patch: &Value) {

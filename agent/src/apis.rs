@@ -4,8 +4,11 @@
 //! refuses then is a dead end. So the agent looks before: at the manifests that the catalog carries,
 //! at the definitions of the cluster, and at every object of them, a page at a time.
 
+mod named;
 mod read;
 mod unpacked;
+
+pub use self::named::named;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

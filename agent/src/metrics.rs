@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use wavelift_api::cluster_upgrade::OperatorConditionStatus;
 use wavelift_core::{check::Outcome, plan::Plan};
 use wavelift_runtime::metrics::{self, Counters, Gauges, Histograms};
 
@@ -33,6 +34,7 @@ pub struct Metrics {
     ended: Counters<1>,
     refused: Counters<1>,
     behind: Gauges<1>,
+    conditions: Gauges<3>,
 }
 
 // === impl Error ===
@@ -98,6 +100,11 @@ impl Metrics {
                 "1 while this kind cannot be read, so that nothing is decided on it.",
                 ["kind"],
             )?,
+            conditions: metrics.gauges(
+                "wavelift_agent_operator_condition",
+                "Conditions that the operators of the upgrade under way report: 1 for the status that holds.",
+                ["csv", "type", "status"],
+            )?,
         })
     }
 
@@ -110,6 +117,7 @@ impl Metrics {
     /// The upgrade that is under way now, if any.
     pub fn in_progress(&self, plan: Option<&Plan>) {
         self.in_progress.clear();
+        self.conditions.clear();
         for item in plan.iter().flat_map(|plan| &plan.steps).flat_map(|step| &step.moves) {
             self.in_progress.with([item.package.as_str()]).set(1);
         }
@@ -130,6 +138,14 @@ impl Metrics {
         self.behind.clear();
         for kind in kinds {
             self.behind.with([kind]).set(1);
+        }
+    }
+
+    /// What the operators of the upgrade under way report.
+    pub fn conditions(&self, all: &[OperatorConditionStatus]) {
+        self.conditions.clear();
+        for condition in all {
+            self.conditions.with([&condition.csv, &condition.kind, &condition.status]).set(1);
         }
     }
 

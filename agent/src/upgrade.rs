@@ -7,6 +7,7 @@
 
 mod adopt;
 mod advance;
+mod authors;
 mod blind;
 mod end;
 mod look;
@@ -126,6 +127,7 @@ struct Running {
     step: usize,
     memory: Memory,
     looked: look::Looked,
+    authors: authors::Authors,
     watched: Option<(String, NamespaceMirror)>,
     written_at: Option<Timestamp>,
     /// Since when what is seen of the cluster may be old.

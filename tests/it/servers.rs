@@ -22,6 +22,7 @@ use self::{
 
 pub(crate) mod account;
 pub(crate) mod api;
+mod authors;
 pub(crate) mod certificates;
 mod crds;
 mod fleet;

@@ -28,6 +28,17 @@ pub(super) enum Failed {
     Other(String),
 }
 
+/// Which object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) api_version: &'a str,
+    pub(super) kind: &'a str,
+    /// That of what has one.
+    pub(super) namespace: &'a str,
+    /// Without one all of them.
+    pub(super) name: Option<&'a str>,
+}
+
 /// A page of objects.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -100,6 +111,26 @@ impl<'c> ApiReader<'c> {
         Ok(Page { items: list.items, next })
     }
 
+    /// One object of a kind, or the first of them; nothing where there is no such object or kind.
+    pub(super) async fn object(&self, at: &At<'_>) -> Result<Option<Value>, Failed> {
+        let base = match at.api_version {
+            "v1" => "/api/v1".to_owned(),
+            other => format!("/apis/{other}"),
+        };
+        let Some(list) = self.maybe(&base).await? else { return Ok(None) };
+        let Some(resource) = resource(&list, at.kind) else { return Ok(None) };
+        let plural = resource["name"].as_str().unwrap_or_default();
+        let path = match resource["namespaced"].as_bool() {
+            Some(true) => format!("{base}/namespaces/{}/{plural}", at.namespace),
+            Some(false) | None => format!("{base}/{plural}"),
+        };
+        if let Some(name) = at.name {
+            return self.maybe(&format!("{path}/{name}")).await;
+        }
+        let list: List = self.get(&format!("{path}?limit={PAGE}")).await?;
+        Ok(Some(Value::Array(list.items)))
+    }
+
     /// What objects of a kind are called in paths; nothing where the API server has no such kind.
     pub(super) async fn plural(&self, group: &str, kind: &str) -> Result<Option<String>, Failed> {
         let Some(groups) = self.maybe(&format!("/apis/{group}")).await? else { return Ok(None) };
@@ -108,12 +139,8 @@ impl<'c> ApiReader<'c> {
             let Some(list) = self.maybe(&format!("/apis/{group}/{version}")).await? else {
                 continue;
             };
-            let resources = list["resources"].as_array().into_iter().flatten();
-            let plural = resources
-                .filter(|resource| resource["kind"] == kind)
-                .filter_map(|resource| resource["name"].as_str())
-                .find(|name| !name.contains('/'));
-            if let Some(plural) = plural {
+            let found = resource(&list, kind).and_then(|resource| resource["name"].as_str());
+            if let Some(plural) = found {
                 return Ok(Some(plural.to_owned()));
             }
         }
@@ -162,6 +189,13 @@ impl fmt::Display for Failed {
             Self::Missing(words) | Self::Other(words) => f.write_str(words),
         }
     }
+}
+
+/// The resource of a kind in the list of those that a version has; subresources are none.
+fn resource<'l>(list: &'l Value, kind: &str) -> Option<&'l Value> {
+    let resources = list["resources"].as_array().into_iter().flatten();
+    let is_whole = |resource: &&Value| resource["name"].as_str().is_some_and(|n| !n.contains('/'));
+    resources.filter(|resource| resource["kind"] == kind).find(is_whole)
 }
 
 /// `namespace/name`, or the name alone.

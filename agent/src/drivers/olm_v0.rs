@@ -23,6 +23,6 @@ mod tests;
 pub use self::{
     decide::{Action, Decision, Hold, Memory, Timings, Waiting, decide, to_hold},
     failure::{Failure, Reason},
-    observe::Observed,
+    observe::{Authored, Observed},
     remedy::Remedies,
 };

@@ -11,10 +11,10 @@ use wavelift_api::{
     shared::{Remedy, Targets},
 };
 
-use super::{Executor, Seen, Switch, may_start};
+use super::{Executor, Seen, Switch, authors, may_start};
 use crate::{
     drivers::olm_v0::apply::MANAGER,
-    objects::{self, COPIED_FROM, Csv, PROPERTIES, Subscription},
+    objects::{self, COPIED_FROM, Csv, Subscription},
 };
 
 impl Executor {
@@ -92,10 +92,9 @@ fn orphan(
 }
 
 fn is_of_package(csv: &Csv, package: &str) -> bool {
-    let Some(text) = objects::annotation(csv, PROPERTIES) else { return false };
-    let properties: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-    let all = properties["properties"].as_array().into_iter().flatten();
-    all.filter(|property| property["type"] == "olm.package")
+    authors::properties(csv)
+        .iter()
+        .filter(|property| property["type"] == "olm.package")
         .any(|property| property["value"]["packageName"] == package)
 }
 
@@ -119,6 +118,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::objects::PROPERTIES;
 
     fn subscription(status: &Value) -> Arc<Subscription> {
         let object = json!({

@@ -8,8 +8,8 @@ use wavelift_api::{
 use wavelift_core::plan::{Plan, Step};
 
 use super::{
-    Executor, RETRY, Running, Seen, Switch, Wake, blind::cannot_tell, fence, look::Looked,
-    namespaces, pinning, pinning::For, plan_of, replan, show::show, status,
+    Executor, RETRY, Running, Seen, Switch, Wake, authors::Authors, blind::cannot_tell, fence,
+    look::Looked, namespaces, pinning, pinning::For, plan_of, replan, show::show, status,
 };
 use crate::{
     drivers::olm_v0::{
@@ -126,6 +126,7 @@ impl Executor {
             step: step.unwrap_or(0),
             memory: remembered(status, step.unwrap_or(0)),
             looked: Looked::default(),
+            authors: Authors::default(),
             watched: None,
             written_at: None,
             blind_since: None,
@@ -259,9 +260,13 @@ impl Executor {
         };
         let of = place.plan.steps.len();
         show(&decision, &observed, (place.index, of), next);
+        self.metrics.conditions(&next.operator_conditions);
         self.progress(upgrade, place.index, decision.percent);
         match &decision.action {
-            Action::Wait(_) => Turn::Rest(Wake(decision.wake_at).or(Wake(self.look_again()))),
+            Action::Wait(_) => {
+                let authors = self.running.as_ref().and_then(|running| running.authors.next());
+                Turn::Rest(Wake(decision.wake_at).or(Wake(self.look_again())).or(Wake(authors)))
+            }
             Action::Done => Turn::Done,
             Action::Fail(failure) => Turn::Failed(self.with_what_is_disabled(upgrade, failure)),
             action @ (Action::Hold(_)

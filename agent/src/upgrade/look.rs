@@ -88,14 +88,21 @@ impl Executor {
     ) -> Option<(Decision, Observed)> {
         let counts = self.counts();
         let global = self.settings.global_namespaces.clone();
+        let Running { watched: Some((_, watched)), .. } = self.running.as_ref()? else {
+            return None;
+        };
+        let observed = observe::observe(place.step, seen.mirror, watched, &global);
+        self.ask_authors(place.step, &observed, seen).await;
         loop {
             let now = self.clock.now();
             let running = self.running.as_mut()?;
-            let Running { memory, looked, watched: Some((_, watched)), .. } = running else {
+            let Running { memory, looked, authors, watched: Some((_, watched)), .. } = running
+            else {
                 return None;
             };
             let mut observed = observe::observe(place.step, seen.mirror, watched, &global);
             looked.fill(&mut observed, now, counts);
+            observed.authored = authors.told().to_vec();
             let decision = decide(place.step, &observed, memory, rules, now);
             *memory = decision.memory.clone();
             let Some(ask) = looked.lacks(&decision.action, rules.gates) else {

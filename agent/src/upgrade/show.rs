@@ -47,7 +47,8 @@ pub(super) fn show(
     next.operator_conditions = relayed(observed);
 }
 
-/// What the operators of the namespace say of themselves, as it is.
+/// What the operators of the namespace say of themselves, as it is, and what their authors' status
+/// sources say of them.
 fn relayed(observed: &Observed) -> Vec<OperatorConditionStatus> {
     let all = observed.operator_conditions.iter().flat_map(|condition| {
         let csv = objects::name(&**condition).to_owned();
@@ -59,5 +60,14 @@ fn relayed(observed: &Observed) -> Vec<OperatorConditionStatus> {
             message: cut(&said.message, 2048),
         })
     });
-    all.take(RELAYED_MAX).collect()
+    let authored = observed.authored.iter().flat_map(|authored| {
+        authored.told.conditions.iter().map(|said| OperatorConditionStatus {
+            csv: authored.csv.clone(),
+            kind: cut(&said.kind, 316),
+            status: said.status.as_str().to_owned(),
+            reason: cut(&said.reason, 1024),
+            message: cut(&said.message, 2048),
+        })
+    });
+    all.chain(authored).take(RELAYED_MAX).collect()
 }

@@ -299,7 +299,8 @@ pub struct ClusterUpgradeStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema_time::Time>")]
     pub completion_time: Option<Timestamp>,
-    /// Conditions that the operators report through their OperatorCondition, as they are.
+    /// Conditions that the operators report through their OperatorCondition, as they are, and those
+    /// of their authors' status sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -365,7 +366,7 @@ pub struct FailureStatus {
     pub step: Option<i32>,
 }
 
-/// A condition of an OperatorCondition.
+/// A condition of an OperatorCondition, or of an author's status source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorConditionStatus {

@@ -15,14 +15,14 @@ use crate::{
     manifests::Manifests,
 };
 
-pub use self::{cel::BadRule, index::ChainError, traits::BadNeed};
+pub use self::{index::ChainError, rule::BadRule, traits::BadNeed};
 pub(crate) use self::{
     index::{EntryId, Index, IndexedEntry},
     traits::{Candidate, Need, Origin, Properties, Traits},
 };
 
-mod cel;
 mod index;
+mod rule;
 mod traits;
 
 /// One catalog as a cluster sees it.

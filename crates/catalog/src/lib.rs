@@ -6,6 +6,7 @@
 
 mod base64;
 pub mod catalog;
+mod cel;
 pub mod compare;
 pub mod contents;
 pub mod crd;
@@ -20,6 +21,7 @@ pub mod pin;
 pub mod planner;
 pub mod preview;
 pub mod release;
+pub mod status;
 pub mod validate;
 
 pub use self::{

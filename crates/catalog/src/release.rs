@@ -46,7 +46,7 @@ pub struct Release {
     pub checks: Vec<Carried>,
     /// How the progress and the conditions of a version are read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub status_sources: Vec<Carried>,
+    pub status_sources: Vec<StatusSource>,
     /// Other fields.
     #[serde(flatten)]
     pub unknown: Unknown,
@@ -176,6 +176,73 @@ pub struct Carried {
     pub definition: BTreeMap<String, Value>,
 }
 
+/// How the progress and the conditions of a version are read from objects on the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusSource {
+    /// Its name.
+    pub name: String,
+    /// The versions that it is about.
+    #[serde(flatten)]
+    pub span: Span,
+    /// The objects that its expressions are about; four at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<StatusObject>,
+    /// CEL that ends in a number from 0 to 100: how far the new version has come with its own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// CEL that ends in a text: what it is doing, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Conditions of the author's own; 16 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<StatusCondition>,
+    /// Other fields.
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// An object, or all of a kind, that expressions are about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusObject {
+    /// What it is called in expressions: a lower-case letter, then letters, digits and `_`.
+    pub variable: String,
+    /// `GROUP/VERSION`, or `v1`.
+    pub api_version: String,
+    /// Its kind; any but Secret.
+    pub kind: String,
+    /// Its name. Without one the variable is the list of all of the kind, 100 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its namespace; without one that of the operator. Nothing for what has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Other fields.
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// A condition of the author's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusCondition {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// CEL that ends in a truth value; True or False.
+    pub status: String,
+    /// Its reason, CamelCase; the type where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// CEL that ends in a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Other fields.
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
 // === impl Release ===
 
 impl Release {
@@ -198,6 +265,15 @@ impl Release {
         }
         for (index, assessment) in self.assessments.iter().enumerate() {
             add("assessments", index, &assessment.unknown);
+        }
+        for (index, source) in self.status_sources.iter().enumerate() {
+            add("statusSources", index, &source.unknown);
+            for (place, object) in source.objects.iter().enumerate() {
+                add(&format!("statusSources[{index}].objects"), place, &object.unknown);
+            }
+            for (place, condition) in source.conditions.iter().enumerate() {
+                add(&format!("statusSources[{index}].conditions"), place, &condition.unknown);
+            }
         }
         paths
     }

@@ -3,7 +3,10 @@
 
 mod cluster;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use wavelift_api::{
@@ -76,7 +79,7 @@ impl<C: Commands> Driver<C> {
     fn versions(&self) -> BTreeMap<(String, String), i64> {
         const SERIES_MAX: usize = 500;
         let shown = self.memory.campaigns.values().filter_map(|memory| memory.shown.as_ref());
-        let packages: std::collections::BTreeSet<&str> = shown
+        let packages: BTreeSet<&str> = shown
             .filter(|shown| shown.status.completion_time.is_none())
             .flat_map(Shown::targets)
             .map(|target| target.package.as_str())
@@ -186,6 +189,24 @@ impl Shown {
     /// As it is, or is about to be, written.
     pub(crate) fn status(&self) -> &FleetUpgradeStatus {
         &self.status
+    }
+
+    /// How many clusters' operators report a condition with a status, by both; nothing of a campaign
+    /// that is over.
+    pub(crate) fn operator_conditions(&self) -> BTreeMap<(&str, &str), i64> {
+        let mut counts = BTreeMap::new();
+        let is_over = self.status.completion_time.is_some();
+        let pass = self.pass.as_ref().filter(|_| !is_over);
+        for member in pass.iter().flat_map(|pass| pass.observed.members.values()) {
+            let status = member.part.as_ref().and_then(|part| part.status());
+            let reported = status.map_or(&[][..], |status| status.operator_conditions.as_slice());
+            let reported: BTreeSet<(&str, &str)> =
+                reported.iter().map(|c| (c.kind.as_str(), c.status.as_str())).collect();
+            for condition in reported {
+                *counts.entry(condition).or_insert(0) += 1;
+            }
+        }
+        counts
     }
 
     /// The waves as the last pass found them.

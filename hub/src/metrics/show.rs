@@ -8,6 +8,8 @@ use crate::campaign::Shown;
 
 /// Campaigns whose series are shown; of more than these the rest is left out.
 const CAMPAIGNS_MAX: usize = 50;
+/// Conditions of operators, with their status, of which one campaign has series.
+const OPERATORS_MAX: usize = 60;
 /// Waves of one campaign whose series are shown.
 const WAVES_MAX: usize = 10;
 
@@ -27,6 +29,7 @@ struct Families {
     started: Gauges<2>,
     progress: Gauges<2>,
     preflight: Gauges<4>,
+    operators: Gauges<4>,
 }
 
 impl Campaigns {
@@ -72,6 +75,11 @@ impl Campaigns {
                 "Clusters by check and outcome.",
                 ["namespace", "fleetupgrade", "check", "outcome"],
             )?,
+            operators: metrics.gauges(
+                "wavelift_fleetupgrade_operator_conditions",
+                "Clusters by the conditions that their operators and their authors' status sources report.",
+                ["namespace", "fleetupgrade", "type", "status"],
+            )?,
         };
         Ok(Self { families: Mutex::new(families) })
     }
@@ -99,6 +107,7 @@ impl Families {
         self.started.clear();
         self.progress.clear();
         self.preflight.clear();
+        self.operators.clear();
     }
 
     fn show(&self, shown: &Shown) {
@@ -136,6 +145,10 @@ impl Families {
                 let labels = [namespace, name, &wave.name, state.as_str()];
                 self.clusters.with(labels).set(i64::from(clusters));
             }
+        }
+        for ((kind, truth), clusters) in shown.operator_conditions().into_iter().take(OPERATORS_MAX)
+        {
+            self.operators.with([namespace, name, kind, truth]).set(clusters);
         }
         if status.completion_time.is_none() {
             for check in &status.preflight {

@@ -21,7 +21,7 @@ use super::{
 use crate::objects::{self, InstallPlan, Subscription};
 
 /// After this long OLM has written down a plan that it made, if it ever will.
-const NOTED_MAX: SignedDuration = SignedDuration::from_mins(2);
+const NOTED_MAX: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long things may take, all of it in the clock's time, and how often they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Why a step does not move, in OLM's own words where it has any.
 
+use std::iter;
+
 use jiff::{SignedDuration, Timestamp};
 use wavelift_core::insight::{Impact, Insight, Level};
 
@@ -132,7 +134,9 @@ pub(super) fn not_approved(view: &View<'_>, memory: &Memory) -> Failure {
 /// What is going on after the approval.
 pub(super) fn going_on(view: &View<'_>, plan: Option<&InstallPlan>) -> String {
     let open = view.new_csvs().filter(|csv| csv.status.phase != "Succeeded");
-    let states: Vec<String> = open.map(state).collect();
+    let doing = |csv| view.observed.doing(objects::name(csv)).map(str::to_owned);
+    let states: Vec<String> =
+        open.flat_map(|csv| iter::once(state(csv)).chain(doing(csv))).collect();
     if !states.is_empty() {
         return states.join("; ");
     }

@@ -153,6 +153,10 @@ fn milestone(view: &View<'_>, plan: Option<&InstallPlan>) -> (Milestone, (u32, u
             let rollout = view.observed.rollout(csv);
             parts.0 += rollout.available;
             parts.1 += rollout.wanted;
+            if let Some(progress) = view.observed.progress(objects::name(csv)) {
+                parts.0 += u32::from(progress);
+                parts.1 += 100;
+            }
         }
         return (Milestone::CsvsInstalling, parts);
     }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use wavelift_catalog::status::Told;
 use wavelift_core::plan::Step;
 
 use super::failure::Reason;
@@ -31,6 +32,17 @@ pub struct Observed {
     pub objection: Option<(Reason, String)>,
     /// Custom resources of the new CSVs that the API server could not give when it was last asked.
     pub unreadable: Vec<String>,
+    /// What the authors' status sources said when they were last asked.
+    pub authored: Vec<Authored>,
+}
+
+/// What a status source says of a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authored {
+    /// Its CSV.
+    pub csv: String,
+    /// What it says.
+    pub told: Told,
 }
 
 /// How far the Deployments of a CSV are.
@@ -84,6 +96,7 @@ pub fn observe(
         catalogs_not_ready,
         objection: None,
         unreadable: vec![],
+        authored: vec![],
     }
 }
 
@@ -114,6 +127,18 @@ impl Observed {
             }
         }
         rollout
+    }
+
+    /// How far a version has come by the word of its author; of several the one that is behind.
+    pub fn progress(&self, csv: &str) -> Option<u8> {
+        let own = self.authored.iter().filter(|authored| authored.csv == csv);
+        own.filter_map(|authored| authored.told.progress).min()
+    }
+
+    /// What a version is doing by the word of its author.
+    pub fn doing(&self, csv: &str) -> impl Iterator<Item = &str> {
+        let own = self.authored.iter().filter(move |authored| authored.csv == csv);
+        own.filter_map(|authored| authored.told.message.as_deref())
     }
 
     /// Whether the operator of this CSV says, or its administrator does, that it must not be

@@ -9,10 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use wavelift_catalog::status::Told;
 use wavelift_core::plan::{Move, Step, Via};
 
 use super::{
-    Observed, Remedies, Timings,
+    Authored, Observed, Remedies, Timings,
     decide::{Action, Decision, DeleteReason, Gates, Memory, Rules, Waiting, decide},
     failure::Reason,
 };
@@ -165,6 +166,13 @@ fn says(observed: &mut Observed, csv: &str, spec: &Value, status: &Value) {
     }))];
 }
 
+/// What the author's status source of `oak.v2` says.
+fn authored(observed: &mut Observed, progress: Option<u8>, message: &str) {
+    let message = Some(message.to_owned());
+    let told = Told { progress, message, ..Told::default() };
+    observed.authored.push(Authored { csv: "oak.v2".to_owned(), told });
+}
+
 fn first(step: &Step, observed: &Observed) -> Decision {
     decide(step, observed, &Memory::default(), RULES, at(0))
 }
@@ -227,6 +235,33 @@ fn a_plan_is_not_approved_while_the_subscriptions_of_the_step_do_not_all_refer_t
     assert_eq!(first(&both, &observed).action, Action::Wait(Waiting::Plan));
     refer(&mut observed, "elm", "p1");
     assert!(matches!(first(&both, &observed).action, Action::Approve { .. }));
+}
+
+#[test]
+fn the_authors_word_refines_the_percent_and_is_told() {
+    let bare = replacing("Installing", "InstallWaiting", "installing");
+    let percent = |progress: Option<u8>| {
+        let mut observed = bare.clone();
+        authored(&mut observed, progress, "rings counted");
+        let decision = first(&oak(), &observed);
+        assert!(decision.message.ends_with("rings counted"), "{}", decision.message);
+        decision.percent
+    };
+    // From 50 to 90, by 1 replica that stands, 1 CSV that does not, and 100 of the author's.
+    assert_eq!([percent(Some(0)), percent(Some(50)), percent(Some(100))], [50, 70, 89]);
+    assert_eq!(percent(None), first(&oak(), &bare).percent);
+    let mut two = bare.clone();
+    authored(&mut two, Some(90), "bark");
+    authored(&mut two, Some(10), "rings");
+    assert_eq!(first(&oak(), &two).percent, percent(Some(10)));
+}
+
+#[test]
+fn the_authors_word_holds_no_step_open() {
+    let mut observed = upgraded();
+    authored(&mut observed, Some(3), "still at it");
+    let decision = after(&oak(), &observed, 10);
+    assert_eq!(decision.action, Action::Done);
 }
 
 #[test]
@@ -304,8 +339,8 @@ fn a_plan_is_refreshed_when_olm_has_written_it_down_on_all_its_subscriptions() {
     // Elm still speaks of what was before.
     let early = first(&oak(), &observed);
     assert_eq!(early.action, Action::Wait(Waiting::Plan));
-    assert_eq!(early.wake_at, Some(at(120)));
-    let late = decide(&oak(), &observed, &Memory::default(), RULES, at(120));
+    assert_eq!(early.wake_at, Some(at(300)));
+    let late = decide(&oak(), &observed, &Memory::default(), RULES, at(300));
     assert!(matches!(late.action, Action::DeletePlan { .. }), "{:?}", late.action);
     // A new dependency has no Subscription of its own yet.
     let mut of_two = observed.clone();

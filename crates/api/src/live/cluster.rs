@@ -97,7 +97,8 @@ pub struct ClusterView {
     /// Health findings, loudest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub insights: Vec<InsightStatus>,
-    /// What its operators report through their OperatorCondition, as it is.
+    /// What its operators report through their OperatorCondition, as it is, and what their authors'
+    /// status sources say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operator_conditions: Vec<OperatorConditionStatus>,
 }

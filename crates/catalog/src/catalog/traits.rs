@@ -9,7 +9,7 @@ use wavelift_core::{
     version::Version,
 };
 
-use super::cel::{BadRule, Facts, Lazily, Rule};
+use super::rule::{BadRule, Facts, Lazily, Rule};
 use crate::graph::{Gvk, Property};
 
 /// How deep needs may be nested. Real ones have two levels.

@@ -40,6 +40,14 @@ pub enum FieldError {
         /// What it should be, as a phrase.
         expected: &'static str,
     },
+    /// A field breaks a rule of its own.
+    #[error("field `{field}` {reason}")]
+    Rule {
+        /// The field, with the path to it.
+        field: String,
+        /// Which one, as a phrase.
+        reason: String,
+    },
 }
 
 const ROOT: Path<'_> = Path::Root;

@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use wavelift_core::{range::Range, version::Version};
 
-use super::{Assessment, Carried, Impact, ManualStep, Release, ReleaseNote, Span, Unknown, When};
-use crate::{fbc::FieldError, manifests::view::View};
+use super::{
+    Assessment, Carried, Impact, ManualStep, Release, ReleaseNote, Span, StatusCondition,
+    StatusObject, StatusSource, Unknown, When,
+};
+use crate::{fbc::FieldError, manifests::view::View, status};
 
 /// Items of one list.
 const ITEMS_MAX: usize = 2_000;
@@ -35,7 +38,7 @@ pub(super) fn release(value: &Value) -> Result<Release, FieldError> {
         manual_steps: list(&view, "manualSteps", step)?,
         assessments: list(&view, "assessments", assessment)?,
         checks: list(&view, "checks", carried)?,
-        status_sources: list(&view, "statusSources", carried)?,
+        status_sources: list(&view, "statusSources", status_source)?,
         unknown: others(&view, &known),
     })
 }
@@ -150,4 +153,45 @@ fn assessment(view: &View<'_>) -> Result<Assessment, FieldError> {
 fn carried(view: &View<'_>) -> Result<Carried, FieldError> {
     let definition: BTreeMap<String, Value> = others(view, &["name", "version", "versions"]);
     Ok(Carried { name: required(view, "name")?, span: span(view)?, definition })
+}
+
+fn status_source(view: &View<'_>) -> Result<StatusSource, FieldError> {
+    let known = ["name", "version", "versions", "objects", "progress", "message", "conditions"];
+    let source = StatusSource {
+        name: required(view, "name")?,
+        span: span(view)?,
+        objects: list(view, "objects", status_object)?,
+        progress: text(view, "progress")?,
+        message: text(view, "message")?,
+        conditions: list(view, "conditions", status_condition)?,
+        unknown: others(view, &known),
+    };
+    match status::Source::new(&source) {
+        Ok(_) => Ok(source),
+        Err((field, expected)) => {
+            let path = view.path();
+            Err(FieldError::Rule { field: format!("{path}.{field}"), reason: expected })
+        }
+    }
+}
+
+fn status_object(view: &View<'_>) -> Result<StatusObject, FieldError> {
+    Ok(StatusObject {
+        variable: required(view, "variable")?,
+        api_version: required(view, "apiVersion")?,
+        kind: required(view, "kind")?,
+        name: text(view, "name")?,
+        namespace: text(view, "namespace")?,
+        unknown: others(view, &["variable", "apiVersion", "kind", "name", "namespace"]),
+    })
+}
+
+fn status_condition(view: &View<'_>) -> Result<StatusCondition, FieldError> {
+    Ok(StatusCondition {
+        kind: required(view, "type")?,
+        status: required(view, "status")?,
+        reason: text(view, "reason")?,
+        message: text(view, "message")?,
+        unknown: others(view, &["type", "status", "reason", "message"]),
+    })
 }

@@ -99,6 +99,7 @@ fn observed(world: &World) -> Observed {
             .collect(),
         objection: None,
         unreadable: vec![],
+        authored: vec![],
     }
 }
 

@@ -8,7 +8,7 @@ use wavelift_core::version::Version;
 use super::{Assessment, Brought, BroughtKind, ManualStep, Notes, ReleaseNote};
 use crate::{
     preview::{Confidence, Source, bundle::Bundle},
-    release::{self, Carried, Release, SCHEMA, Span},
+    release::{self, Carried, Release, SCHEMA, Span, StatusSource},
 };
 
 /// The part of a path that documents are asked about.
@@ -41,7 +41,7 @@ pub(super) fn add(
         way.add_notes(notes, release, &mut told);
         way.add_steps(notes, release);
         way.add_brought(notes, BroughtKind::Check, &release.checks);
-        way.add_brought(notes, BroughtKind::StatusSource, &release.status_sources);
+        way.add_sources(notes, &release.status_sources);
     }
     notes.assessments = way.assessments(&releases);
     let found = [notes.release_notes.len(), notes.manual_steps.len(), notes.brought.len()];
@@ -135,18 +135,36 @@ impl Way<'_> {
     }
 
     fn add_brought(&self, notes: &mut Notes, kind: BroughtKind, items: &[Carried]) {
-        for item in items.iter().filter(|item| self.highest(&item.span).is_some()) {
-            let (source, confidence) = SAID;
-            let brought = Brought {
-                kind,
-                name: item.name.clone(),
-                versions: item.span.to_string(),
-                definition: Value::Object(item.definition.clone().into_iter().collect()),
-                source,
-                confidence,
-            };
-            push(&mut notes.brought, brought);
+        for item in items {
+            let definition = Value::Object(item.definition.clone().into_iter().collect());
+            self.add_one(notes, kind, (&item.name, &item.span), definition);
         }
+    }
+
+    fn add_sources(&self, notes: &mut Notes, items: &[StatusSource]) {
+        for item in items {
+            let mut definition = serde_json::to_value(item).unwrap_or_default();
+            if let Some(fields) = definition.as_object_mut() {
+                fields
+                    .retain(|field, _| !matches!(field.as_str(), "name" | "version" | "versions"));
+            }
+            self.add_one(notes, BroughtKind::StatusSource, (&item.name, &item.span), definition);
+        }
+    }
+
+    fn add_one(
+        &self,
+        notes: &mut Notes,
+        kind: BroughtKind,
+        (name, span): (&str, &Span),
+        definition: Value,
+    ) {
+        if self.highest(span).is_none() {
+            return;
+        }
+        let (source, confidence) = SAID;
+        let (name, versions) = (name.to_owned(), span.to_string());
+        push(&mut notes.brought, Brought { kind, name, versions, definition, source, confidence });
     }
 
     /// One per id: the one about the highest version of the path, of several the one that was said

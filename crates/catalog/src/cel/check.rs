@@ -10,7 +10,7 @@ use super::BadRule;
 
 /// What is known of a value's type before anything is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Bool,
     Int,
     Uint,
@@ -26,21 +26,9 @@ enum Kind {
 
 type Scope<'e> = Vec<(&'e str, Kind)>;
 
-/// Refuses what is certain to be no rule.
-pub(super) fn check(rule: &Expression) -> Result<(), BadRule> {
-    let mut scope = vec![("properties", Kind::List)];
-    match kind(rule, &mut scope)? {
-        Kind::Bool => Ok(()),
-        Kind::Int
-        | Kind::Uint
-        | Kind::Double
-        | Kind::Text
-        | Kind::Bytes
-        | Kind::Null
-        | Kind::List
-        | Kind::Map
-        | Kind::Dynamic => Err(BadRule::NotBoolean),
-    }
+/// Refuses what is certain to go wrong; the answer is what it ends in.
+pub(super) fn check(rule: &Expression, variables: &[(&str, Kind)]) -> Result<Kind, BadRule> {
+    kind(rule, &mut variables.to_vec())
 }
 
 /// How many expressions are one within the other.

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::cel::{BRACKETS_MAX, DEPTH_MAX, SIGNS_MAX};
 
 fn facts() -> Facts {
     let property = |kind: &str, value| Property { kind: kind.to_owned(), value };

@@ -42,6 +42,8 @@ pub(super) struct Memory {
 pub(super) struct CampaignMemory {
     /// Decided to start, not yet written ahead.
     pub(super) pending: BTreeSet<ClusterName>,
+    /// Whose plans changed within the user's word, not yet in the durable history.
+    pub(super) changed: BTreeSet<ClusterName>,
     pub(super) bucket: TokenBucket,
     pub(super) write: Attempt,
     /// The last pass, for the board.
@@ -145,6 +147,7 @@ impl Default for CampaignMemory {
     fn default() -> Self {
         Self {
             pending: BTreeSet::new(),
+            changed: BTreeSet::new(),
             bucket: TokenBucket::new(WRITES_BURST, WRITES_PER_SECOND),
             write: Attempt::default(),
             shown: None,

@@ -39,6 +39,9 @@ impl<C: Commands> Driver<C> {
     /// Reports a pass.
     pub(super) fn report(&mut self, pass: Pass) {
         let subject = pass.subject.clone();
+        if let Some(memory) = self.memory.campaigns.get_mut(&subject.uid) {
+            history::note_changed(&pass, &mut memory.changed);
+        }
         let status = self.next_status(&pass);
         let is_open = pass.observed.members.values().any(|member| match &member.run {
             Run::InFlight { .. } | Run::Skipped(SkipReason::UserInFlight) => true,
@@ -108,7 +111,9 @@ impl<C: Commands> Driver<C> {
             enter(pass, &mut status);
         }
         status.term = self.term();
-        history::note(pass, &mut status);
+        let memory = self.memory.campaigns.get(&pass.subject.uid);
+        let changed = memory.map(|memory| memory.changed.clone()).unwrap_or_default();
+        history::note(pass, &changed, &mut status);
         status
     }
 

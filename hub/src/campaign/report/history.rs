@@ -1,5 +1,7 @@
 //! What happened, line by line, from the difference of two statuses.
 
+use std::collections::BTreeSet;
+
 use wavelift_api::{
     FleetUpgradeStatus,
     convert::cut,
@@ -8,11 +10,13 @@ use wavelift_api::{
 use wavelift_core::{
     campaign::{Control, Phase, WaveState},
     check::OnOutcome,
+    ids::ClusterName,
 };
 
 use super::super::{
     apply::{Pass, unfrozen},
     consent::{Word, covers},
+    observe::Member,
 };
 
 /// The reason of lines about plans that go on though they changed.
@@ -23,12 +27,14 @@ const NAMES_MAX: usize = 5;
 const LINES_MAX: usize = 50;
 
 /// Adds a line for each thing that happened since the status before.
-pub(super) fn note(pass: &Pass, status: &mut FleetUpgradeStatus) {
+pub(super) fn note(pass: &Pass, changed: &BTreeSet<ClusterName>, status: &mut FleetUpgradeStatus) {
     let old = &pass.subject.status;
     let mut lines: Vec<(&str, String)> = vec![];
     preparation(pass, status, &mut lines);
     launch(pass, status, &mut lines);
-    changes(pass, &mut lines);
+    if !changed.is_empty() {
+        lines.push((CHANGED, changed_message(changed)));
+    }
     waves(old, status, &mut lines);
     steering(pass, &mut lines);
     actions(pass, status, &mut lines);
@@ -97,36 +103,32 @@ fn launch(pass: &Pass, status: &FleetUpgradeStatus, lines: &mut Vec<(&str, Strin
     }
 }
 
-/// Plans that are others than those that were launched, and go on as the user allowed.
-fn changes(pass: &Pass, lines: &mut Vec<(&str, String)>) {
-    if pass.word != Word::Standing || pass.spec.word.is_none() {
-        return;
-    }
-    let names: Vec<&str> = pass
-        .observed
-        .members
-        .iter()
-        .filter(|(_, member)| {
+/// Takes in whose plans are others now than those that were launched, and go on as the user allowed:
+/// they are in `changed` until a line about them is durable, for their new plan may be long before.
+pub(super) fn note_changed(pass: &Pass, changed: &mut BTreeSet<ClusterName>) {
+    if pass.word == Word::Standing && pass.spec.word.is_some() {
+        let epoch = pass.subject.status.epoch;
+        let goes_on = |member: &Member| {
             let changed = unfrozen(member).zip(member.part.as_ref());
-            let epoch = pass.subject.status.epoch;
             changed.is_some_and(|(plan, part)| covers(part, plan, &pass.spec, epoch))
-        })
-        .map(|(name, _)| name.as_str())
-        .collect();
-    if names.is_empty() {
-        return;
+        };
+        let members = pass.observed.members.iter().filter(|(_, member)| goes_on(member));
+        changed.extend(members.map(|(name, _)| name.clone()));
     }
-    let some = names.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
-    let more = match names.len().saturating_sub(NAMES_MAX) {
+    let message = changed_message(changed);
+    let newest = pass.subject.status.history.iter().rev().take(5);
+    if newest.into_iter().any(|told| told.reason == CHANGED && told.message == message) {
+        changed.clear();
+    }
+}
+
+fn changed_message(changed: &BTreeSet<ClusterName>) -> String {
+    let some: Vec<&str> = changed.iter().take(NAMES_MAX).map(ClusterName::as_str).collect();
+    let more = match changed.len().saturating_sub(NAMES_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let message = format!("the plan has changed within onPlanChange and goes on: {some}{more}");
-    // While a write has not come back yet it would be told of again.
-    let history = pass.subject.status.history.iter();
-    if !history.rev().take(5).any(|told| told.reason == CHANGED && told.message == message) {
-        lines.push((CHANGED, message));
-    }
+    format!("the plan has changed within onPlanChange and goes on: {}{more}", some.join(", "))
 }
 
 fn waves(old: &FleetUpgradeStatus, status: &FleetUpgradeStatus, lines: &mut Vec<(&str, String)>) {

@@ -1,4 +1,5 @@
-//! Real servers on loopback, as plain processes: etcd, API servers, OLM v0, `opm serve`.
+//! Real servers on loopback, as plain processes: etcd, API servers, OLM v0, `opm serve`. Situations
+//! that a simulated cluster knows are gone through on one as well, by the same tests.
 //!
 //! One set is started for all tests of a run that want it and ends with the last of them. Each
 //! test has namespaces of its own.
@@ -40,6 +41,7 @@ pub(crate) mod proxy;
 mod remedies;
 pub(crate) mod rig;
 mod rights;
+mod simulated;
 mod slow;
 mod trouble;
 mod upgrades;
@@ -76,6 +78,46 @@ pub(crate) struct Cluster {
     /// Dropped last.
     pub(crate) ground: Arc<Ground>,
 }
+
+/// Where a situation is gone through.
+pub(crate) enum World {
+    /// On real servers.
+    Real(Arc<Cluster>),
+    /// On a simulated cluster.
+    Simulated,
+}
+
+impl From<Arc<Cluster>> for World {
+    fn from(cluster: Arc<Cluster>) -> Self {
+        Self::Real(cluster)
+    }
+}
+
+/// Tests of situations, each a function of the world: on the real cluster that they get by this
+/// function, and on a simulated one.
+macro_rules! in_both_worlds {
+    ($gate:ident: $($name:ident,)+) => {
+        mod real {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    let Some(cluster) = super::Cluster::$gate().await else { return };
+                    super::$name(cluster.into()).await;
+                }
+            )+
+        }
+
+        mod simulated {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    super::$name(super::World::Simulated).await;
+                }
+            )+
+        }
+    };
+}
+use in_both_worlds;
 
 static SHARED: Mutex<Weak<Cluster>> = Mutex::const_new(Weak::new());
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Cluster,
+    Cluster, World, in_both_worlds,
     objects::{CSV, INSTALL_PLAN, SUBSCRIPTION},
     operators::Release,
     rig::Rig,
@@ -20,15 +20,13 @@ async fn is_held(rig: &Rig, words: &str) -> Value {
     held
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_taken() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_taken(world: World) {
     let mut releases = chain("churn", &["1.0.0", "1.1.0", "1.2.0"]);
     releases[2] = releases[2].clone().skip_range(">=1.0.0 <1.2.0");
     releases[2].properties.push(json!({
         "type": "olm.package.required",
         "value": {"packageName": "butter", "versionRange": ">=3.0.0"}}));
-    let mut rig = Rig::start(cluster, "no-dependency", &releases).await.unwrap();
+    let mut rig = Rig::start(world, "no-dependency", &releases).await.unwrap();
     rig.install(&[("churn", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order_version("churn", "1.2.0").await.unwrap();
@@ -41,12 +39,10 @@ async fn a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_tak
     assert_eq!(approved.last().unwrap(), "butter.v3.0.0+churn.v1.2.0", "{approved:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_installed_version_that_was_never_well_is_not_upgraded() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn an_installed_version_that_was_never_well_is_not_upgraded(world: World) {
     let mut releases = chain("forge", &["1.0.0", "1.1.0"]);
     releases[0].min_kube_version = Some("1.99.0");
-    let rig = Rig::start(cluster, "never-well", &releases).await.unwrap();
+    let rig = Rig::start(world, "never-well", &releases).await.unwrap();
     rig.subscribe("forge", Some("1.0.0")).await.unwrap();
     rig.approve_until("forge.v1.0.0", "Pending").await.unwrap();
     rig.until_offered("forge", "forge.v1.1.0").await.unwrap();
@@ -57,10 +53,8 @@ async fn an_installed_version_that_was_never_well_is_not_upgraded() {
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
-    let rig = Rig::start(cluster, "lost-pod", &chain("winch", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well(world: World) {
+    let rig = Rig::start(world, "lost-pod", &chain("winch", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("winch", "1.0.0")]).await.unwrap();
     rig.workloads.tell_now("winch", Rollout::Lost);
     let at = (rig.namespace.as_str(), "winch.v1.0.0");
@@ -76,11 +70,9 @@ async fn an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well
     assert_eq!(rig.approved().await.unwrap(), ["winch.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_that_failed_is_named_and_the_next_one_waits_for_it() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_version_that_failed_is_named_and_the_next_one_waits_for_it(world: World) {
     let releases = chain("auger", &["1.0.0", "1.1.0", "1.2.0"]);
-    let rig = Rig::start(cluster, "failed-before", &releases).await.unwrap();
+    let rig = Rig::start(world, "failed-before", &releases).await.unwrap();
     rig.install(&[("auger", "1.0.0")]).await.unwrap();
     rig.workloads.tell("auger", Rollout::DeadlineExceeded);
     // A person has approved the first hop, and it failed.
@@ -98,11 +90,9 @@ async fn a_version_that_failed_is_named_and_the_next_one_waits_for_it() {
     assert_eq!(rig.approved().await.unwrap(), ["auger.v1.2.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone(world: World) {
     let releases = [Release::new("crane", "1.0.0"), Release::new("crane", "2.0.0").channel("next")];
-    let mut rig = Rig::start(cluster, "no-edge", &releases).await.unwrap();
+    let mut rig = Rig::start(world, "no-edge", &releases).await.unwrap();
     rig.install(&[("crane", "1.0.0")]).await.unwrap();
     let at = |rig: &Rig| (rig.namespace.clone(), "crane".to_owned());
     let (namespace, name) = at(&rig);
@@ -125,11 +115,8 @@ async fn a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone() {
     assert_eq!(rig.approved().await.unwrap(), ["crane.v2.0.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_neighbour_whose_package_is_nowhere_is_named() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
-    let rig =
-        Rig::start(cluster, "no-package", &chain("drill", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn a_neighbour_whose_package_is_nowhere_is_named(world: World) {
+    let rig = Rig::start(world, "no-package", &chain("drill", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("drill", "1.0.0")]).await.unwrap();
     rig.subscribe("gimlet", None).await.unwrap();
     let _agent = rig.agent().await.unwrap();
@@ -140,11 +127,9 @@ async fn a_neighbour_whose_package_is_nowhere_is_named() {
     assert_eq!(rig.approved().await.unwrap(), ["drill.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn automatic_and_manual_neighbours_move_by_one_approval_and_are_held() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn automatic_and_manual_neighbours_move_by_one_approval_and_are_held(world: World) {
     let first = [Release::new("awl", "1.0.0"), Release::new("rasp", "1.0.0")];
-    let mut rig = Rig::start(cluster, "mixed-approval", &first).await.unwrap();
+    let mut rig = Rig::start(world, "mixed-approval", &first).await.unwrap();
     rig.install(&[("awl", "1.0.0"), ("rasp", "1.0.0")]).await.unwrap();
     let newer = [chain("awl", &["1.0.0", "1.1.0"]), chain("rasp", &["1.0.0", "1.1.0"])].concat();
     rig.serve(&newer).await.unwrap();
@@ -175,11 +160,9 @@ async fn automatic_and_manual_neighbours_move_by_one_approval_and_are_held() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_its_author_deprecated_is_upgraded_all_the_same() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn what_its_author_deprecated_is_upgraded_all_the_same(world: World) {
     let releases = chain("sickle", &["1.0.0", "1.1.0"]);
-    let mut rig = Rig::start(cluster, "deprecated", &releases).await.unwrap();
+    let mut rig = Rig::start(world, "deprecated", &releases).await.unwrap();
     rig.install(&[("sickle", "1.0.0")]).await.unwrap();
     let entry =
         |reference: Value, message: &str| json!({"reference": reference, "message": message});
@@ -198,4 +181,15 @@ async fn what_its_author_deprecated_is_upgraded_all_the_same() {
     rig.order(&["sickle"]).await.unwrap();
     rig.until_state("Succeeded").await.unwrap();
     assert_eq!(rig.approved().await.unwrap(), ["sickle.v1.1.0"]);
+}
+
+in_both_worlds! { shared_if_long:
+    a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_taken,
+    an_installed_version_that_was_never_well_is_not_upgraded,
+    an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well,
+    a_version_that_failed_is_named_and_the_next_one_waits_for_it,
+    a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone,
+    a_neighbour_whose_package_is_nowhere_is_named,
+    automatic_and_manual_neighbours_move_by_one_approval_and_are_held,
+    what_its_author_deprecated_is_upgraded_all_the_same,
 }

@@ -116,7 +116,7 @@ impl Stage {
         let dir = self.rig.cluster().ground.folder(&format!("{}-process", self.rig.home()));
         fs::create_dir_all(&dir)?;
         let kubeconfig = dir.join("kubeconfig");
-        let content = self.rig.account.kubeconfig(Some(&self.proxy.url()));
+        let content = self.rig.account().kubeconfig(Some(&self.proxy.url()));
         fs::write(&kubeconfig, content.to_string())?;
         let args = ["--cluster", "one", "--namespace", self.rig.home(), "--http", "none"];
         let mut args: Vec<_> = args.iter().map(Into::into).collect();

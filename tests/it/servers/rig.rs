@@ -10,14 +10,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub(crate) use wavelift_agent::upgrade::Switch as Remedies;
 use wavelift_agent::{
     AgentOptions, HubOptions, Timings,
-    catalogs::{Registries, Settings},
+    catalogs::{CatalogReader, Registries, Settings},
     pins::Serving,
     rights::Grant,
 };
 use wavelift_runtime::{Clock, metrics::Metrics};
 
 use super::{
-    Cluster,
+    Cluster, World,
     account::{self, Account},
     mortal::Mortal,
     objects::{
@@ -25,7 +25,7 @@ use super::{
     },
     olm::Registry,
     operators::{self, Release, csv_name},
-    process::Server,
+    simulated::Simulated,
     workloads::Workloads,
 };
 
@@ -42,10 +42,18 @@ pub(crate) struct Rig {
     pub(crate) workloads: Workloads,
     /// The agent's own namespace.
     home: String,
-    /// Who the agent is.
-    pub(crate) account: Account,
-    registry: Registry,
-    cluster: Arc<Cluster>,
+    side: Side,
+}
+
+/// What a rig stands on.
+enum Side {
+    Real {
+        cluster: Arc<Cluster>,
+        /// Who the agent is.
+        account: Account,
+        registry: Registry,
+    },
+    Simulated(Simulated),
 }
 
 /// What an agent is started with.
@@ -92,11 +100,27 @@ impl Drop for Agent {
 impl Rig {
     /// A namespace whose catalog holds these.
     pub(crate) async fn start(
-        cluster: Arc<Cluster>,
+        world: impl Into<World>,
         name: &str,
         releases: &[Release<'_>],
     ) -> Result<Self> {
-        Self::start_without(cluster, name, releases, None).await
+        match world.into() {
+            World::Real(cluster) => Self::start_without(cluster, name, releases, None).await,
+            World::Simulated => Self::simulate(name, releases).await,
+        }
+    }
+
+    async fn simulate(name: &str, releases: &[Release<'_>]) -> Result<Self> {
+        let simulated = Simulated::start((name, CATALOG), &operators::catalog(releases))?;
+        let objects = simulated.objects();
+        let home = namespaces(&objects, name).await?;
+        simulated.source(&objects).await?;
+        let (namespace, sim) = (name.to_owned(), simulated.rollouts());
+        let workloads = Workloads::Simulated { sim, namespace: namespace.clone() };
+        let side = Side::Simulated(simulated);
+        let rig = Self { objects, namespace, workloads, home, side };
+        rig.group("group").await?;
+        Ok(rig)
     }
 
     /// The same with an agent that has no right to a resource.
@@ -107,10 +131,7 @@ impl Rig {
         resource: Option<&str>,
     ) -> Result<Self> {
         let objects = cluster.objects().await?;
-        let (namespace, home) = (name.to_owned(), format!("{name}-agent"));
-        for namespace in [&namespace, &home] {
-            objects.create(NAMESPACE, "", &json!({"metadata": {"name": namespace}})).await?;
-        }
+        let (namespace, home) = (name.to_owned(), namespaces(&objects, name).await?);
         let account = match resource {
             None => Account::new(cluster.api(), &objects, &home).await?,
             Some(resource) => Account::without(cluster.api(), &objects, &home, resource).await?,
@@ -120,7 +141,8 @@ impl Rig {
         let registry = Registry::start(&cluster.ground.programs, &folder, &documents).await?;
         registry.source(&objects, &namespace, CATALOG).await?;
         let workloads = Workloads::start(objects.clone(), &namespace);
-        let rig = Self { objects, namespace, workloads, home, account, registry, cluster };
+        let side = Side::Real { cluster, account, registry };
+        let rig = Self { objects, namespace, workloads, home, side };
         rig.group("group").await?;
         Ok(rig)
     }
@@ -167,7 +189,13 @@ impl Rig {
                 let installed = subscription["status"]["installedCSV"].as_str();
                 installed.is_some_and(|csv| wanted.iter().any(|wanted| wanted == csv))
             });
-            Ok((is_written_down && wanted.iter().all(is_there)).then_some(()))
+            // And it may be at the plan a moment longer.
+            let plans = self.objects.list(INSTALL_PLAN, &self.namespace).await?;
+            let is_over = |plan: &Value| {
+                plan["spec"]["approved"] != true || plan["status"]["phase"] == "Complete"
+            };
+            let is_through = is_written_down && plans.iter().all(is_over);
+            Ok((is_through && wanted.iter().all(is_there)).then_some(()))
         };
         self.objects.until("the first versions", look).await
     }
@@ -236,12 +264,37 @@ impl Rig {
     ) -> Result<()> {
         let mut documents = operators::catalog(releases);
         documents.extend(more);
-        self.registry.serve(&documents).await
+        match &mut self.side {
+            Side::Real { registry, .. } => registry.serve(&documents).await,
+            Side::Simulated(simulated) => simulated.serve(&documents),
+        }
     }
 
-    /// The process that serves the catalog.
-    pub(crate) fn registry(&mut self) -> &mut Server {
-        self.registry.server()
+    /// Ends what serves the catalog.
+    pub(crate) fn kill_registry(&mut self) {
+        match &mut self.side {
+            Side::Real { registry, .. } => registry.server().kill(),
+            Side::Simulated(simulated) => simulated.kill_registry(),
+        }
+    }
+
+    /// Brings it back.
+    pub(crate) fn restart_registry(&mut self) -> Result<()> {
+        match &mut self.side {
+            Side::Real { registry, .. } => registry.server().restart(),
+            Side::Simulated(simulated) => {
+                simulated.restart_registry();
+                Ok(())
+            }
+        }
+    }
+
+    /// Who the agent is, where that is asked.
+    pub(crate) fn account(&self) -> &Account {
+        match &self.side {
+            Side::Real { account, .. } => account,
+            Side::Simulated(_) => unreachable!("a simulated API server lets everybody do all"),
+        }
     }
 
     /// Puts an agent on the cluster.
@@ -252,7 +305,7 @@ impl Rig {
     /// Puts an agent on the cluster whose remedies are switched so, with the rights for it.
     pub(crate) async fn agent_with(&self, remedies: Remedies) -> Result<Agent> {
         if remedies == Remedies::Enabled {
-            self.account.allow(&self.objects, Grant::Remedies).await?;
+            self.account().allow(&self.objects, Grant::Remedies).await?;
         }
         self.run_agent(Life { remedies, ..Life::default() }).await
     }
@@ -274,7 +327,7 @@ impl Rig {
 
     /// Lets the agent pin catalogs, as an administrator would.
     pub(crate) async fn allow_pins(&self) -> Result<()> {
-        self.account.allow(&self.objects, Grant::PinnedCatalogs).await
+        self.account().allow(&self.objects, Grant::PinnedCatalogs).await
     }
 
     /// Puts an agent on the cluster that can pin catalogs.
@@ -292,37 +345,49 @@ impl Rig {
         let Life { cluster, server, deadline, hub, remedies, serving, mortal } = life;
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
-        // A registry that is there again in a moment, OLM may not even have missed.
-        let settings = Settings { period: Duration::from_secs(10), ..Settings::default() };
-        let catalogs = Registries::new(settings, &metrics, stop.child_token())?;
+        let (catalogs, clock): (Arc<dyn CatalogReader>, _) = match &self.side {
+            Side::Real { .. } => {
+                // A registry that is there again in a moment, OLM may not even have missed.
+                let settings = Settings { period: Duration::from_secs(10), ..Settings::default() };
+                let catalogs = Registries::new(settings, &metrics, stop.child_token())?;
+                (Arc::new(catalogs), Clock::real())
+            }
+            Side::Simulated(simulated) => (simulated.catalogs(), simulated.clock()),
+        };
         let mut timings = Timings {
             recheck: SignedDuration::from_secs(5),
             inventory_period: SignedDuration::from_secs(5),
             ..Timings::default()
         };
         timings.driver.step_deadline = deadline;
-        let client = match mortal {
-            None => self.account.client(server, &metrics).await?,
-            Some(mortal) => mortal.client(self.account.config(server).await?)?,
+        let client = match (&self.side, mortal) {
+            (Side::Simulated(simulated), _) => simulated.client(),
+            (Side::Real { account, .. }, None) => account.client(server, &metrics).await?,
+            (Side::Real { account, .. }, Some(mortal)) => {
+                mortal.client(account.config(server).await?)?
+            }
         };
         let options = AgentOptions {
             namespace: self.home.as_str().try_into()?,
-            catalogs: Arc::new(catalogs),
+            catalogs,
             metrics: metrics.clone(),
             timings,
             hub,
             remedies,
             pinned_catalogs: serving.cloned(),
-            ..AgentOptions::new(client, cluster.try_into()?, Clock::real())
+            ..AgentOptions::new(client, cluster.try_into()?, clock)
         };
         let running = wavelift_agent::run(options, stop.clone());
         let task = tokio::spawn(async move { running.await.expect("the agent runs") });
         Ok(Agent { metrics, task, _stop: stop.drop_guard() })
     }
 
-    /// Where the cluster is.
+    /// The cluster, where that is a real one.
     pub(crate) fn cluster(&self) -> &Cluster {
-        &self.cluster
+        match &self.side {
+            Side::Real { cluster, .. } => cluster,
+            Side::Simulated(_) => unreachable!("a simulated cluster has no servers"),
+        }
     }
 
     /// A person orders that packages go as far as their channels do.
@@ -426,10 +491,17 @@ impl Rig {
 
     /// What agents wrote in the operators' namespace, but for what was refused.
     pub(crate) fn writes(&self) -> Result<Vec<Value>> {
-        let mut audit = self.cluster.api().audit()?;
+        let mut audit = match &self.side {
+            Side::Real { cluster, .. } => {
+                let mut audit = cluster.api().audit()?;
+                let user = |event: &Value| event["user"]["username"].as_str().map(str::to_owned);
+                audit.retain(|event| user(event).is_some_and(|user| account::is_agent(&user)));
+                audit
+            }
+            Side::Simulated(simulated) => simulated.audit(),
+        };
         audit.retain(|event| {
-            event["user"]["username"].as_str().is_some_and(account::is_agent)
-                && event["objectRef"]["namespace"] == self.namespace.as_str()
+            event["objectRef"]["namespace"] == self.namespace.as_str()
                 && event["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300)
         });
         Ok(audit)
@@ -443,6 +515,15 @@ impl Rig {
         names.sort();
         Ok(names)
     }
+}
+
+/// The namespaces of a rig: the answer is the agent's own.
+async fn namespaces(objects: &Objects, name: &str) -> Result<String> {
+    let home = format!("{name}-agent");
+    for namespace in [name, &home] {
+        objects.create(NAMESPACE, "", &json!({"metadata": {"name": namespace}})).await?;
+    }
+    Ok(home)
 }
 
 /// The CSVs of an InstallPlan, sorted.

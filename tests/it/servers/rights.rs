@@ -67,7 +67,7 @@ async fn may(client: &Client, verb: &str, group: &str, resource: &str) -> bool {
 
 async fn rig(cluster: std::sync::Arc<Cluster>, name: &str) -> (Rig, Client) {
     let rig = Rig::start(cluster, name, &[]).await.unwrap();
-    let client = rig.account.client(None, &Metrics::new()).await.unwrap();
+    let client = rig.account().client(None, &Metrics::new()).await.unwrap();
     (rig, client)
 }
 
@@ -99,7 +99,7 @@ async fn the_agent_may_write_what_its_list_says_and_nothing_else() {
     let (rig, client) = rig(cluster, "rights-all").await;
     assert_eq!(writes(&client, &rig.namespace).await, set(&[&ANYBODY, &OPERATORS]));
     assert_eq!(writes(&client, rig.home()).await, set(&[&ANYBODY, &OPERATORS, &HOME]));
-    rig.account.allow(&rig.objects, Grant::Remedies).await.unwrap();
+    rig.account().allow(&rig.objects, Grant::Remedies).await.unwrap();
     let remedies = [
         "delete operators.coreos.com/clusterserviceversions",
         "patch operators.coreos.com/installplans/status",
@@ -108,7 +108,7 @@ async fn the_agent_may_write_what_its_list_says_and_nothing_else() {
     let wanted = set(&[&ANYBODY, &OPERATORS, &remedies]);
     let look = || async { Ok((writes(&client, &rig.namespace).await == wanted).then_some(())) };
     rig.objects.until("the rights of remedies", look).await.unwrap();
-    rig.account.allow(&rig.objects, Grant::PinnedCatalogs).await.unwrap();
+    rig.account().allow(&rig.objects, Grant::PinnedCatalogs).await.unwrap();
     let pinned = [
         "create operators.coreos.com/catalogsources",
         "delete operators.coreos.com/catalogsources",

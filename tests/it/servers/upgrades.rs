@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::{
-    Cluster,
+    Cluster, World, in_both_worlds,
     objects::{CATALOG_SOURCE, INSTALL_PLAN, OPERATOR_CONDITION, OPERATOR_GROUP, SUBSCRIPTION},
     operators::Release,
     rig::Rig,
@@ -43,11 +43,9 @@ pub(super) fn checks(status: &serde_json::Value) -> Vec<String> {
     held_by(status).into_iter().map(|(check, _)| check).collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_path_of_two_hops_is_gone_hop_by_hop() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_path_of_two_hops_is_gone_hop_by_hop(world: World) {
     let releases = chain("lamp", &["1.0.0", "1.1.0", "1.2.0"]);
-    let rig = Rig::start(cluster, "two-hops", &releases).await.unwrap();
+    let rig = Rig::start(world, "two-hops", &releases).await.unwrap();
     rig.install(&[("lamp", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["lamp"]).await.unwrap();
@@ -57,12 +55,10 @@ async fn a_path_of_two_hops_is_gone_hop_by_hop() {
     assert_eq!(rig.csvs().await.unwrap(), ["lamp.v1.2.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_skip_range_is_one_hop() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_skip_range_is_one_hop(world: World) {
     let mut releases = chain("torch", &["1.0.0", "1.1.0", "1.2.0"]);
     releases[2] = releases[2].clone().skip_range(">=1.0.0 <1.2.0");
-    let rig = Rig::start(cluster, "skip-range", &releases).await.unwrap();
+    let rig = Rig::start(world, "skip-range", &releases).await.unwrap();
     rig.install(&[("torch", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["torch"]).await.unwrap();
@@ -71,11 +67,9 @@ async fn a_skip_range_is_one_hop() {
     assert_eq!(rig.csvs().await.unwrap(), ["torch.v1.2.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_operators_of_a_namespace_move_by_one_approval() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn two_operators_of_a_namespace_move_by_one_approval(world: World) {
     let first = [Release::new("fan", "2.0.0"), Release::new("vane", "1.0.0")];
-    let mut rig = Rig::start(cluster, "two-operators", &first).await.unwrap();
+    let mut rig = Rig::start(world, "two-operators", &first).await.unwrap();
     rig.install(&[("fan", "2.0.0"), ("vane", "1.0.0")]).await.unwrap();
     rig.serve(&[chain("fan", &["2.0.0", "2.1.0"]), chain("vane", &["1.0.0", "1.1.0"])].concat())
         .await
@@ -87,15 +81,13 @@ async fn two_operators_of_a_namespace_move_by_one_approval() {
     assert_eq!(rig.csvs().await.unwrap(), ["fan.v2.1.0", "vane.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_dependency_comes_with_the_step_that_needs_it() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_new_dependency_comes_with_the_step_that_needs_it(world: World) {
     let needs = json!({"type": "olm.package.required",
         "value": {"packageName": "cord", "versionRange": ">=3.0.0"}});
     let mut kettle = chain("kettle", &["1.0.0", "1.1.0"]);
     kettle[1].properties.push(needs);
     let releases = [kettle, chain("cord", &["2.0.0", "3.1.0"])].concat();
-    let rig = Rig::start(cluster, "dependency", &releases).await.unwrap();
+    let rig = Rig::start(world, "dependency", &releases).await.unwrap();
     rig.install(&[("kettle", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["kettle"]).await.unwrap();
@@ -104,12 +96,10 @@ async fn a_new_dependency_comes_with_the_step_that_needs_it() {
     assert_eq!(rig.csvs().await.unwrap(), ["cord.v3.1.0", "kettle.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_needs_a_newer_kubernetes_is_held_and_nothing_is_written() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn what_needs_a_newer_kubernetes_is_held_and_nothing_is_written(world: World) {
     let mut releases = chain("stove", &["1.0.0", "1.1.0"]);
     releases[1].min_kube_version = Some("1.99.0");
-    let rig = Rig::start(cluster, "min-kube", &releases).await.unwrap();
+    let rig = Rig::start(world, "min-kube", &releases).await.unwrap();
     rig.install(&[("stove", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["stove"]).await.unwrap();
@@ -119,11 +109,8 @@ async fn what_needs_a_newer_kubernetes_is_held_and_nothing_is_written() {
     assert_eq!(rig.csvs().await.unwrap(), ["stove.v1.0.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_operator_that_must_not_be_upgraded_now_is_held_until_it_may() {
-    let Some(cluster) = Cluster::shared().await else { return };
-    let rig =
-        Rig::start(cluster, "upgradeable", &chain("loom", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn an_operator_that_must_not_be_upgraded_now_is_held_until_it_may(world: World) {
+    let rig = Rig::start(world, "upgradeable", &chain("loom", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("loom", "1.0.0")]).await.unwrap();
     let say = async |status: &str| {
         let condition = json!({"type": "Upgradeable", "status": status, "reason": "Migrating",
@@ -145,11 +132,8 @@ async fn an_operator_that_must_not_be_upgraded_now_is_held_until_it_may() {
     assert_eq!(rig.approved().await.unwrap(), ["loom.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_operatorgroups_hold_until_one_is_gone() {
-    let Some(cluster) = Cluster::shared().await else { return };
-    let rig =
-        Rig::start(cluster, "two-groups", &chain("wheel", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn two_operatorgroups_hold_until_one_is_gone(world: World) {
+    let rig = Rig::start(world, "two-groups", &chain("wheel", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("wheel", "1.0.0")]).await.unwrap();
     rig.group("another").await.unwrap();
     let _agent = rig.agent().await.unwrap();
@@ -163,11 +147,9 @@ async fn two_operatorgroups_hold_until_one_is_gone() {
     assert_eq!(rig.approved().await.unwrap(), ["wheel.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved(world: World) {
     let mut rig =
-        Rig::start(cluster, "overtaken", &chain("clock", &["1.0.0", "1.1.0"])).await.unwrap();
+        Rig::start(world, "overtaken", &chain("clock", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("clock", "1.0.0")]).await.unwrap();
     rig.until_offered("clock", "clock.v1.1.0").await.unwrap();
     let mut newer = chain("clock", &["1.0.0", "1.1.0", "1.2.0"]);
@@ -180,13 +162,11 @@ async fn a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved() {
     assert_eq!(rig.csvs().await.unwrap(), ["clock.v1.2.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_catalog_that_is_down_holds_until_it_is_back() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_catalog_that_is_down_holds_until_it_is_back(world: World) {
     let mut rig =
-        Rig::start(cluster, "catalog-down", &chain("bell", &["1.0.0", "1.1.0"])).await.unwrap();
+        Rig::start(world, "catalog-down", &chain("bell", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("bell", "1.0.0")]).await.unwrap();
-    rig.registry().kill();
+    rig.kill_registry();
     let look = || async {
         let sources = rig.objects.list(CATALOG_SOURCE, &rig.namespace).await?;
         let state = &sources[0]["status"]["connectionState"]["lastObservedState"];
@@ -199,15 +179,13 @@ async fn a_catalog_that_is_down_holds_until_it_is_back() {
     let waiting = rig.until(|status| status["message"].as_str().is_some()).await.unwrap();
     assert!(waiting.to_string().contains("own"), "{waiting}");
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
-    rig.registry().restart().unwrap();
+    rig.restart_registry().unwrap();
     rig.until_state("Succeeded").await.unwrap();
     assert_eq!(rig.approved().await.unwrap(), ["bell.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_that_never_comes_up_is_stalled_with_olms_words() {
-    let Some(cluster) = Cluster::shared().await else { return };
-    let rig = Rig::start(cluster, "never-up", &chain("pump", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn a_version_that_never_comes_up_is_stalled_with_olms_words(world: World) {
+    let rig = Rig::start(world, "never-up", &chain("pump", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("pump", "1.0.0")]).await.unwrap();
     rig.workloads.tell("pump", Rollout::Never);
     let _agent = rig.agent_with_deadline(SignedDuration::from_mins(1)).await.unwrap();
@@ -220,11 +198,9 @@ async fn a_version_that_never_comes_up_is_stalled_with_olms_words() {
     assert_eq!(rig.csvs().await.unwrap(), ["pump.v1.0.0", "pump.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rollout_past_its_deadline_is_named_with_olms_words() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_rollout_past_its_deadline_is_named_with_olms_words(world: World) {
     let rig =
-        Rig::start(cluster, "past-deadline", &chain("mill", &["1.0.0", "1.1.0"])).await.unwrap();
+        Rig::start(world, "past-deadline", &chain("mill", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("mill", "1.0.0")]).await.unwrap();
     rig.workloads.tell("mill", Rollout::DeadlineExceeded);
     let _agent = rig.agent_with_deadline(SignedDuration::from_mins(1)).await.unwrap();
@@ -235,10 +211,8 @@ async fn a_rollout_past_its_deadline_is_named_with_olms_words() {
     assert!(message.contains("exceeded its progress deadline"), "{message}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_csv_that_no_subscription_refers_to_is_named() {
-    let Some(cluster) = Cluster::shared().await else { return };
-    let rig = Rig::start(cluster, "orphan", &chain("sail", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn a_csv_that_no_subscription_refers_to_is_named(world: World) {
+    let rig = Rig::start(world, "orphan", &chain("sail", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("sail", "1.0.0")]).await.unwrap();
     rig.objects.delete(SUBSCRIPTION, &rig.namespace, "sail").await.unwrap();
     rig.subscribe("sail", None).await.unwrap();
@@ -261,10 +235,8 @@ async fn a_csv_that_no_subscription_refers_to_is_named() {
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_an_operatorgroup_nothing_moves_until_there_is_one() {
-    let Some(cluster) = Cluster::shared().await else { return };
-    let rig = Rig::start(cluster, "no-group", &chain("plough", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn without_an_operatorgroup_nothing_moves_until_there_is_one(world: World) {
+    let rig = Rig::start(world, "no-group", &chain("plough", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("plough", "1.0.0")]).await.unwrap();
     rig.objects.delete(OPERATOR_GROUP, &rig.namespace, "group").await.unwrap();
     let _agent = rig.agent().await.unwrap();
@@ -278,12 +250,10 @@ async fn without_an_operatorgroup_nothing_moves_until_there_is_one() {
     assert_eq!(rig.approved().await.unwrap(), ["plough.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_that_no_subscription_refers_to_any_more_is_deleted_and_never_run() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_plan_that_no_subscription_refers_to_any_more_is_deleted_and_never_run(world: World) {
     let neighbour = chain("anvil", &["1.0.0"]);
     let first = [chain("hammer", &["1.0.0", "1.1.0"]), neighbour.clone()].concat();
-    let mut rig = Rig::start(cluster, "superseded", &first).await.unwrap();
+    let mut rig = Rig::start(world, "superseded", &first).await.unwrap();
     rig.install(&[("anvil", "1.0.0"), ("hammer", "1.0.0")]).await.unwrap();
     rig.until_offered("hammer", "hammer.v1.1.0").await.unwrap();
     let mut newer = chain("hammer", &["1.0.0", "1.1.0", "1.2.0"]);
@@ -304,11 +274,9 @@ async fn a_plan_that_no_subscription_refers_to_any_more_is_deleted_and_never_run
     assert_eq!(rig.csvs().await.unwrap(), ["anvil.v1.0.0", "hammer.v1.2.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_dies_and_comes_back_approves_nothing_twice() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn an_agent_that_dies_and_comes_back_approves_nothing_twice(world: World) {
     let releases = chain("bellows", &["1.0.0", "1.1.0", "1.2.0"]);
-    let rig = Rig::start(cluster, "comes-back", &releases).await.unwrap();
+    let rig = Rig::start(world, "comes-back", &releases).await.unwrap();
     rig.install(&[("bellows", "1.0.0")]).await.unwrap();
     rig.order(&["bellows"]).await.unwrap();
     for wanted in [1, 2] {
@@ -321,4 +289,22 @@ async fn an_agent_that_dies_and_comes_back_approves_nothing_twice() {
     rig.until_state("Succeeded").await.unwrap();
     assert_eq!(rig.approved().await.unwrap(), ["bellows.v1.1.0", "bellows.v1.2.0"]);
     assert_eq!(rig.csvs().await.unwrap(), ["bellows.v1.2.0"]);
+}
+
+in_both_worlds! { shared:
+    a_path_of_two_hops_is_gone_hop_by_hop,
+    a_skip_range_is_one_hop,
+    two_operators_of_a_namespace_move_by_one_approval,
+    a_new_dependency_comes_with_the_step_that_needs_it,
+    what_needs_a_newer_kubernetes_is_held_and_nothing_is_written,
+    an_operator_that_must_not_be_upgraded_now_is_held_until_it_may,
+    two_operatorgroups_hold_until_one_is_gone,
+    a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved,
+    a_catalog_that_is_down_holds_until_it_is_back,
+    a_version_that_never_comes_up_is_stalled_with_olms_words,
+    a_rollout_past_its_deadline_is_named_with_olms_words,
+    a_csv_that_no_subscription_refers_to_is_named,
+    without_an_operatorgroup_nothing_moves_until_there_is_one,
+    a_plan_that_no_subscription_refers_to_any_more_is_deleted_and_never_run,
+    an_agent_that_dies_and_comes_back_approves_nothing_twice,
 }

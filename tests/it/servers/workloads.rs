@@ -10,7 +10,12 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval},
 };
 
-use super::objects::{DEPLOYMENT, Objects};
+use wavelift_sim::cluster::SimCluster;
+
+use super::{
+    objects::{DEPLOYMENT, Objects},
+    simulated,
+};
 
 /// What a rollout does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +32,16 @@ pub(crate) enum Rollout {
 
 /// The Deployments of one namespace. They stand still once this is dropped.
 #[derive(Debug)]
-pub(crate) struct Workloads {
-    told: Arc<Mutex<BTreeMap<String, Told>>>,
-    task: JoinHandle<()>,
+pub(crate) enum Workloads {
+    /// Of a real API server.
+    Played { told: Arc<Mutex<BTreeMap<String, Told>>>, task: JoinHandle<()> },
+    /// Of a cluster that plays them itself.
+    Simulated { sim: Arc<SimCluster>, namespace: String },
 }
 
 /// What a Deployment was told.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+pub(crate) struct Told {
     rollout: Rollout,
     /// How many times it was told to do so at once.
     turns: u32,
@@ -68,30 +75,40 @@ impl Workloads {
     pub(crate) fn start(objects: Objects, namespace: &str) -> Self {
         let told = Arc::<Mutex<BTreeMap<String, Told>>>::default();
         let task = tokio::spawn(drive(objects, namespace.to_owned(), Arc::clone(&told)));
-        Self { told, task }
+        Self::Played { told, task }
     }
 
     /// What the rollouts of a Deployment that begin from now on do.
     pub(crate) fn tell(&self, deployment: &str, rollout: Rollout) {
-        self.put(deployment, rollout, 0);
+        match self {
+            Self::Played { told, .. } => put(told, deployment, rollout, 0),
+            Self::Simulated { sim, .. } => simulated::tell(sim, deployment, rollout),
+        }
     }
 
     /// What becomes of a Deployment from now on.
     pub(crate) fn tell_now(&self, deployment: &str, rollout: Rollout) {
-        self.put(deployment, rollout, 1);
-    }
-
-    fn put(&self, deployment: &str, rollout: Rollout, more: u32) {
-        let mut told = self.told.lock();
-        let turns = told.get(deployment).map_or(0, |told| told.turns) + more;
-        told.insert(deployment.to_owned(), Told { rollout, turns });
+        match self {
+            Self::Played { told, .. } => put(told, deployment, rollout, 1),
+            Self::Simulated { sim, namespace } => {
+                simulated::tell_now(sim, namespace, deployment, rollout);
+            }
+        }
     }
 }
 
 impl Drop for Workloads {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Self::Played { task, .. } = self {
+            task.abort();
+        }
     }
+}
+
+fn put(told: &Mutex<BTreeMap<String, Told>>, deployment: &str, rollout: Rollout, more: u32) {
+    let mut told = told.lock();
+    let turns = told.get(deployment).map_or(0, |told| told.turns) + more;
+    told.insert(deployment.to_owned(), Told { rollout, turns });
 }
 
 async fn drive(objects: Objects, namespace: String, told: Arc<Mutex<BTreeMap<String, Told>>>) {

@@ -8,8 +8,6 @@ mod named;
 mod read;
 mod unpacked;
 
-pub use self::named::named;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -26,6 +24,7 @@ use wavelift_core::{
     plan::{Move, Step},
 };
 
+pub use self::named::named;
 use self::{
     read::{ApiReader, Failed},
     unpacked::Kept,

@@ -142,9 +142,12 @@ impl Trim for Subscription {
 impl Subscription {
     /// Namespace and name of the catalog that it reads when nothing is pinned.
     pub fn own_source(&self) -> (&str, &str) {
-        let before = annotation(self, wavelift_api::labels::SOURCE_BEFORE);
-        let before = before.and_then(|before| before.split_once('/'));
-        before.unwrap_or((&self.spec.source_namespace, &self.spec.source))
+        self.source_before().unwrap_or((&self.spec.source_namespace, &self.spec.source))
+    }
+
+    /// Namespace and name of the catalog that it read before something was pinned.
+    pub fn source_before(&self) -> Option<(&str, &str)> {
+        annotation(self, wavelift_api::labels::SOURCE_BEFORE)?.split_once('/')
     }
 }
 
@@ -287,6 +290,15 @@ kind!(
 
 /// How much of a CSV's history is kept.
 const HISTORY_MAX: usize = 8;
+
+impl Csv {
+    /// What OLM has written on it of the properties of its bundle.
+    pub fn properties(&self) -> Vec<serde_json::Value> {
+        let text = annotation(self, PROPERTIES).unwrap_or_default();
+        let mut properties: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        properties["properties"].as_array_mut().map(std::mem::take).unwrap_or_default()
+    }
+}
 
 impl Trim for Csv {
     fn trim(&mut self) {

@@ -6,7 +6,7 @@ use kube::Client;
 use tokio::time::timeout;
 use wavelift_catalog::{release::StatusObject, status::Found};
 
-use super::read::{ApiReader, At};
+use super::read::ApiReader;
 
 /// How long they are waited for, in real time: an upgrade goes on without them.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -18,14 +18,8 @@ pub async fn named(client: &Client, objects: &[StatusObject], namespace: &str) -
 }
 
 async fn one(client: &Client, object: &StatusObject, namespace: &str) -> Found {
-    let at = At {
-        api_version: &object.api_version,
-        kind: &object.kind,
-        namespace: object.namespace.as_deref().unwrap_or(namespace),
-        name: object.name.as_deref(),
-    };
     let what = || format!("{} {}", object.kind, object.name.as_deref().unwrap_or("of any name"));
-    match timeout(ANSWER_MAX, ApiReader::new(client).object(&at)).await {
+    match timeout(ANSWER_MAX, ApiReader::new(client).object(object, namespace)).await {
         Ok(Ok(Some(value))) => Found::Is(value),
         Ok(Ok(None)) => Found::Missing(format!("{} is not there", what())),
         Ok(Err(failed)) => Found::Unread(format!("{}: {failed}", what())),

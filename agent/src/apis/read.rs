@@ -6,6 +6,7 @@ use kube::{Client, core::Status};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
+use wavelift_catalog::release::StatusObject;
 
 /// Objects of one page.
 pub(super) const PAGE: usize = 100;
@@ -26,17 +27,6 @@ pub(super) enum Failed {
     Missing(String),
     /// Anything else.
     Other(String),
-}
-
-/// Which object.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct At<'a> {
-    pub(super) api_version: &'a str,
-    pub(super) kind: &'a str,
-    /// That of what has one.
-    pub(super) namespace: &'a str,
-    /// Without one all of them.
-    pub(super) name: Option<&'a str>,
 }
 
 /// A page of objects.
@@ -111,20 +101,26 @@ impl<'c> ApiReader<'c> {
         Ok(Page { items: list.items, next })
     }
 
-    /// One object of a kind, or the first of them; nothing where there is no such object or kind.
-    pub(super) async fn object(&self, at: &At<'_>) -> Result<Option<Value>, Failed> {
-        let base = match at.api_version {
+    /// An object, or the first of all of a kind, in its namespace or else in `home`; nothing where
+    /// there is no such object or kind.
+    pub(super) async fn object(
+        &self,
+        of: &StatusObject,
+        home: &str,
+    ) -> Result<Option<Value>, Failed> {
+        let base = match of.api_version.as_str() {
             "v1" => "/api/v1".to_owned(),
             other => format!("/apis/{other}"),
         };
         let Some(list) = self.maybe(&base).await? else { return Ok(None) };
-        let Some(resource) = resource(&list, at.kind) else { return Ok(None) };
+        let Some(resource) = resource(&list, &of.kind) else { return Ok(None) };
         let plural = resource["name"].as_str().unwrap_or_default();
+        let namespace = of.namespace.as_deref().unwrap_or(home);
         let path = match resource["namespaced"].as_bool() {
-            Some(true) => format!("{base}/namespaces/{}/{plural}", at.namespace),
+            Some(true) => format!("{base}/namespaces/{namespace}/{plural}"),
             Some(false) | None => format!("{base}/{plural}"),
         };
-        if let Some(name) = at.name {
+        if let Some(name) = &of.name {
             return self.maybe(&format!("{path}/{name}")).await;
         }
         let list: List = self.get(&format!("{path}?limit={PAGE}")).await?;

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use backon::{ConstantBuilder, Retryable as _};
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -23,6 +24,10 @@ use crate::mirror::Changed;
 const FETCH_MAX: Duration = Duration::from_mins(2);
 /// From one try to the next after a failure, at least, in real time.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// From one try to listen to the next, and how often it is tried again.
+const LISTEN_AGAIN: Duration = Duration::from_millis(100);
+const LISTENS_MAX: usize = 19;
 
 /// A catalog of the cluster and where its registry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,15 +192,11 @@ impl Task {
 
     /// The listener of a catalog that was served before may take a moment to end.
     async fn listen(&self) -> Result<TcpListener, String> {
-        let mut last = String::new();
-        for _ in 0..20 {
-            match TcpListener::bind(self.serving.listen).await {
-                Ok(listener) => return Ok(listener),
-                Err(error) => last = format!("cannot listen on {}: {error}", self.serving.listen),
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        Err(last)
+        let at = self.serving.listen;
+        let pauses =
+            ConstantBuilder::default().with_delay(LISTEN_AGAIN).with_max_times(LISTENS_MAX);
+        let listener = (|| TcpListener::bind(at)).retry(pauses).await;
+        listener.map_err(|error| format!("cannot listen on {at}: {error}"))
     }
 
     fn tell(&self, content: Content) {

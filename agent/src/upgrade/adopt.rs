@@ -11,7 +11,7 @@ use wavelift_api::{
     shared::{Remedy, Targets},
 };
 
-use super::{Executor, Seen, Switch, authors, may_start};
+use super::{Executor, Seen, Switch, may_start};
 use crate::{
     drivers::olm_v0::apply::MANAGER,
     objects::{self, COPIED_FROM, Csv, Subscription},
@@ -92,7 +92,7 @@ fn orphan(
 }
 
 fn is_of_package(csv: &Csv, package: &str) -> bool {
-    authors::properties(csv)
+    csv.properties()
         .iter()
         .filter(|property| property["type"] == "olm.package")
         .any(|property| property["value"]["packageName"] == package)

@@ -255,6 +255,7 @@ impl Executor {
         if let Some(turn) = self.pin(on, &observed, next, seen).await {
             return turn;
         }
+        self.ask_authors(place.step, &observed, seen).await;
         let Some((decision, observed)) = self.decision(upgrade, place, rules, seen).await else {
             return Turn::Rest(Wake::default());
         };

@@ -94,7 +94,7 @@ fn present<'a>(step: &'a Step, observed: &'a Observed) -> impl Iterator<Item = (
 /// Those about its version. What the bundle itself brings counts before what the catalog says.
 fn sources(package: &str, csv: &Csv, catalogs: &[Arc<Catalog>]) -> Vec<Source> {
     let Ok(version) = Version::parse_tolerant(&csv.spec.version) else { return vec![] };
-    let own = properties(csv);
+    let own = csv.properties();
     let own = own.iter().filter(|property| property["type"] == release::SCHEMA);
     let documents = catalogs.iter().flat_map(|catalog| catalog.documents(package));
     let documents = documents.filter(|document| document["schema"] == release::SCHEMA);
@@ -119,13 +119,6 @@ fn sources(package: &str, csv: &Csv, catalogs: &[Arc<Catalog>]) -> Vec<Source> {
         }
     }
     sources.into_values().collect()
-}
-
-/// What OLM has written on a CSV of the properties of its bundle.
-pub(super) fn properties(csv: &Csv) -> Vec<serde_json::Value> {
-    let text = objects::annotation(csv, objects::PROPERTIES).unwrap_or_default();
-    let mut properties: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-    properties["properties"].as_array_mut().map(std::mem::take).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -88,11 +88,6 @@ impl Executor {
     ) -> Option<(Decision, Observed)> {
         let counts = self.counts();
         let global = self.settings.global_namespaces.clone();
-        let Running { watched: Some((_, watched)), .. } = self.running.as_ref()? else {
-            return None;
-        };
-        let observed = observe::observe(place.step, seen.mirror, watched, &global);
-        self.ask_authors(place.step, &observed, seen).await;
         loop {
             let now = self.clock.now();
             let running = self.running.as_mut()?;

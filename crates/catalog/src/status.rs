@@ -7,6 +7,7 @@
 
 use cel::{Context, Program, Value};
 use serde_json::Value as Json;
+use wavelift_core::conditions::Truth;
 
 use crate::{
     cel::{self as bounded, BadRule, Kind, Numbers},
@@ -77,32 +78,8 @@ pub struct Said {
     pub message: String,
 }
 
-/// A truth that may not be known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Truth {
-    /// It holds.
-    True,
-    /// It does not.
-    False,
-    /// It could not be told.
-    Unknown,
-}
-
 /// Where a source breaks a rule, and which.
 pub type Refused = (String, String);
-
-// === impl Truth ===
-
-impl Truth {
-    /// As conditions write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-}
 
 // === impl Source ===
 
@@ -174,7 +151,7 @@ impl Source {
         let conditions = self.conditions.iter().map(|asked| {
             let (status, reason, message) = match facts.ask(&asked.status) {
                 Ok(Value::Bool(holds)) => {
-                    let status = if holds { Truth::True } else { Truth::False };
+                    let status = Truth::from_bool(holds);
                     let message = asked.message.as_ref().and_then(|text| facts.text(text));
                     (status, asked.reason.clone(), message.unwrap_or_default())
                 }

@@ -111,9 +111,9 @@ impl<C: Commands> Driver<C> {
             enter(pass, &mut status);
         }
         status.term = self.term();
+        let none = BTreeSet::new();
         let memory = self.memory.campaigns.get(&pass.subject.uid);
-        let changed = memory.map(|memory| memory.changed.clone()).unwrap_or_default();
-        history::note(pass, &changed, &mut status);
+        history::note(pass, memory.map_or(&none, |memory| &memory.changed), &mut status);
         status
     }
 

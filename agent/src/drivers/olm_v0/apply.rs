@@ -146,8 +146,7 @@ pub async fn point_back(subscription: &Subscription, target: Target<'_>) -> Appl
             "annotations": {labels::PINNED_BY: null, labels::SOURCE_BEFORE: null},
         },
     });
-    let before = objects::annotation(subscription, labels::SOURCE_BEFORE);
-    let before = before.and_then(|before| before.split_once('/'));
+    let before = subscription.source_before();
     if let Some((at, source)) = before.filter(|_| pins::is_ours_by_name(subscription)) {
         patch["spec"] = json!({"source": source, "sourceNamespace": at});
     }

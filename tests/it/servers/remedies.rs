@@ -277,6 +277,7 @@ async fn a_csv_that_nobody_refers_to_is_adopted_and_upgraded() {
     let releases = [Release::new("raft", "1.0.0"), Release::new("raft", "1.1.0").replaces("1.0.0")];
     let rig = Rig::start(cluster, "adopted", &releases).await.unwrap();
     rig.install(&[("raft", "1.0.0")]).await.unwrap();
+    rig.until_offered("raft", "raft.v1.1.0").await.unwrap();
     rig.objects.delete(SUBSCRIPTION, &rig.namespace, "raft").await.unwrap();
     rig.subscribe("raft", None).await.unwrap();
     let _agent = rig.agent_with(Remedies::Enabled).await.unwrap();

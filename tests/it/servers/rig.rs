@@ -238,7 +238,9 @@ impl Rig {
         Ok(())
     }
 
-    /// Waits until a Subscription refers to an InstallPlan with just this CSV.
+    /// Waits until a Subscription refers to an InstallPlan with just this CSV. Who deletes a Subscription
+    /// and makes it anew sooner may get its old status back: OLM still has to write down the plan that
+    /// it made, and writes it into whatever bears the name then.
     pub(crate) async fn until_offered(&self, subscription: &str, csv: &str) -> Result<()> {
         let at = (self.namespace.as_str(), subscription);
         let look = || async {

@@ -214,6 +214,7 @@ async fn a_rollout_past_its_deadline_is_named_with_olms_words(world: World) {
 async fn a_csv_that_no_subscription_refers_to_is_named(world: World) {
     let rig = Rig::start(world, "orphan", &chain("sail", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("sail", "1.0.0")]).await.unwrap();
+    rig.until_offered("sail", "sail.v1.1.0").await.unwrap();
     rig.objects.delete(SUBSCRIPTION, &rig.namespace, "sail").await.unwrap();
     rig.subscribe("sail", None).await.unwrap();
     let _agent = rig.agent().await.unwrap();

@@ -39,7 +39,7 @@ use wavelift_core::{
     plan::Plan,
     state::ClusterState,
 };
-use wavelift_runtime::Clock;
+use wavelift_runtime::{Clock, tokens::TokenBucket};
 
 use crate::{
     drivers::olm_v0::{self, decide::Memory},
@@ -132,8 +132,10 @@ struct Running {
     written_at: Option<Timestamp>,
     /// Since when what is seen of the cluster may be old.
     blind_since: Option<Timestamp>,
-    /// The progress that was told last.
-    shown: Option<(usize, u8)>,
+    /// What was last told of a step between two transitions.
+    said: Option<Box<(usize, ClusterUpgradeStatus)>>,
+    /// How often that may be.
+    pace: TokenBucket,
 }
 
 /// What is remembered of an upgrade that has not started.
@@ -264,6 +266,9 @@ impl Executor {
     pub fn assigned(&mut self, name: &str) {
         self.repeat.insert(name.to_owned());
         self.told.remove(name);
+        if let Some(running) = &mut self.running {
+            running.said = None;
+        }
     }
 
     fn drop_what_is_gone(&mut self, upgrades: &[Arc<ClusterUpgrade>]) {

@@ -172,7 +172,7 @@ impl Default for Settings {
             writes_max: 32,
             plans_max: 2,
             call_timeout: Duration::from_secs(4),
-            board_period: Duration::from_millis(200),
+            board_period: Duration::from_millis(100),
             sweep: Duration::from_secs(10),
             settling: Duration::from_secs(15),
         }

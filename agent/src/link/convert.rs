@@ -111,6 +111,7 @@ pub(super) fn progress(progress: Progress) -> wire::AgentMessage {
         step_index: progress.step_index,
         percent: progress.percent.into(),
         state: progress.state,
+        words_json: progress.words_json,
     }))
 }
 

@@ -103,6 +103,9 @@ pub struct Progress {
     pub percent: u8,
     /// The step's state in words of the API, at most 128 characters.
     pub state: String,
+    /// What is said of it: a status with nothing but the message, this step and the operators'
+    /// conditions.
+    pub words_json: Bytes,
 }
 
 /// The answer to a check request.

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,7 @@ use wavelift_runtime::{
 use wavelift_sim::{
     apiserver::{Action, ApiError, Fault, Matcher, Reason, Times, gk},
     cluster::Approval::Manual,
+    workload::Behaviour,
 };
 
 use super::rig::{HOME, Rig};
@@ -21,7 +23,9 @@ use crate::{
     HubOptions,
     inventory::Current,
     journal::{self, Journal},
-    link::{self, Assignment, Control, ControlAction, HubAddress, LinkHandle, UpgradeKey},
+    link::{
+        self, Assignment, Control, ControlAction, HubAddress, HubCommand, LinkHandle, UpgradeKey,
+    },
     metrics::Metrics,
     mirror::Mirror,
     upgrade::{Executor, Seen, Settings},
@@ -116,6 +120,41 @@ async fn what_was_given_is_finished_though_the_hub_is_gone() {
     let upgrade = rig.upgrade("autumn-1");
     assert!(!journal::is_acknowledged(&upgrade, &fence(0)));
     assert_eq!(journal::key(&upgrade, "elsewhere"), Some(key()));
+}
+
+#[tokio::test]
+async fn words_between_two_transitions_are_told_to_the_hub() {
+    let mut rig = Rig::new(&[("trees", "oak", "1.0.0", Manual)]);
+    rig.timings.driver.step_deadline = SignedDuration::from_hours(1_000);
+    rig.cluster.with_workload(|workload| workload.script("oak", Behaviour::Never));
+    let (_agent, mut line) = rig.agent_of_test();
+    line.tell(HubCommand::Assign(assignment(0, 1))).await;
+    let comes_up = loop {
+        let progress = line.progress().await;
+        let words: Value = serde_json::from_slice(&progress.words_json).unwrap();
+        if words["message"].as_str().unwrap().contains("waiting for deployment oak") {
+            break progress;
+        }
+    };
+    assert_eq!((comes_up.fence, comes_up.upgrade, comes_up.step_index), (fence(0), key(), 0));
+    let calm = json!([{"type": "Calm", "status": "True", "reason": "Still", "message": "no wind",
+        "lastTransitionTime": "2020-01-01T00:00:00Z"}]);
+    rig.store()
+        .modify(&gk::OPERATOR_CONDITION, Some("trees"), "oak.v2.0.0", |condition| {
+            condition["status"] = json!({ "conditions": calm });
+        })
+        .unwrap();
+    let words: Value = loop {
+        let words = line.progress().await.words_json;
+        let words: Value = serde_json::from_slice(&words).unwrap();
+        if words["operatorConditions"].is_array() {
+            break words;
+        }
+    };
+    let expected = json!([{"csv": "oak.v2.0.0", "type": "Calm", "status": "True",
+        "reason": "Still", "message": "no wind"}]);
+    assert_eq!(words["operatorConditions"], expected);
+    assert_eq!(words["steps"][0]["percent"], i64::from(comes_up.percent));
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::{
     AgentOptions, HubOptions, Timings,
     agent::run_with,
     catalogs::{Registries, Settings, Shared},
-    link::{AgentReport, HubCommand, LinkHandle, Query},
+    link::{AgentReport, HubCommand, LinkHandle, Progress, Query},
 };
 
 /// Where the catalog is.
@@ -61,6 +61,20 @@ impl Drop for Agent {
 }
 
 impl Line {
+    /// Tells the agent something.
+    pub(crate) async fn tell(&self, command: HubCommand) {
+        self.commands.send(command).await.unwrap();
+    }
+
+    /// What the agent says next of a step between two transitions.
+    pub(crate) async fn progress(&mut self) -> Progress {
+        loop {
+            if let AgentReport::Progress(progress) = self.reports.recv().await.unwrap() {
+                return progress;
+            }
+        }
+    }
+
     /// The inventory as the agent sees it now.
     pub(crate) async fn inventory(&mut self) -> Inventory {
         self.id += 1;
@@ -156,9 +170,19 @@ impl Rig {
     /// Puts an agent on the cluster that reads catalogs like this, and the test in the hub's place.
     pub(crate) fn agent_with(&self, settings: Settings) -> (Agent, Line) {
         let mut options = self.options();
-        let (stop, metrics) = (CancellationToken::new(), options.metrics.clone());
-        let registries = Registries::new(settings, &metrics, stop.clone()).unwrap();
+        let stop = CancellationToken::new();
+        let registries = Registries::new(settings, &options.metrics, stop.clone()).unwrap();
         options.catalogs = Arc::new(registries);
+        Self::on_a_line(options, stop)
+    }
+
+    /// Puts an agent on the cluster, and the test in the hub's place.
+    pub(crate) fn agent_of_test(&self) -> (Agent, Line) {
+        Self::on_a_line(self.options(), CancellationToken::new())
+    }
+
+    fn on_a_line(options: AgentOptions, stop: CancellationToken) -> (Agent, Line) {
+        let metrics = options.metrics.clone();
         let (link, reports) = LinkHandle::to_test();
         let (commands, obeyed) = mpsc::channel(8);
         let connect = move |_: &_, _: &_, _, _: &_, _: &_| (Some(link), Some(obeyed));

@@ -9,7 +9,7 @@ use wavelift_core::plan::{Plan, Step};
 
 use super::{
     Executor, RETRY, Running, Seen, Switch, Wake, authors::Authors, blind::cannot_tell, fence,
-    look::Looked, namespaces, pinning, pinning::For, plan_of, replan, show::show, status,
+    look::Looked, namespaces, pinning, pinning::For, plan_of, replan, report, show::show, status,
 };
 use crate::{
     drivers::olm_v0::{
@@ -130,7 +130,8 @@ impl Executor {
             watched: None,
             written_at: None,
             blind_since: None,
-            shown: None,
+            said: None,
+            pace: report::pace(),
         });
     }
 
@@ -262,11 +263,12 @@ impl Executor {
         let of = place.plan.steps.len();
         show(&decision, &observed, (place.index, of), next);
         self.metrics.conditions(&next.operator_conditions);
-        self.progress(upgrade, place.index, decision.percent);
+        let unsaid = self.progress(upgrade, place.index, next);
         match &decision.action {
             Action::Wait(_) => {
                 let authors = self.running.as_ref().and_then(|running| running.authors.next());
-                Turn::Rest(Wake(decision.wake_at).or(Wake(self.look_again())).or(Wake(authors)))
+                let wake = Wake(decision.wake_at).or(Wake(self.look_again())).or(Wake(authors));
+                Turn::Rest(wake.or(unsaid))
             }
             Action::Done => Turn::Done,
             Action::Fail(failure) => Turn::Failed(self.with_what_is_disabled(upgrade, failure)),

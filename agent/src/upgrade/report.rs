@@ -1,16 +1,29 @@
-//! What goes to the hub: transitions through the outbox, percent if there is room.
+//! What goes to the hub: transitions through the outbox, percent and words if there is room.
 
 use bytes::Bytes;
+use jiff::SignedDuration;
 use kube::ResourceExt as _;
+use tokio::time::Instant;
 use tracing::{debug, warn};
 use wavelift_api::{ClusterUpgrade, ClusterUpgradeStatus, cluster_upgrade::Origin};
 use wavelift_core::state::ClusterState;
+use wavelift_runtime::tokens::TokenBucket;
 
-use super::{Executor, fence};
+use super::{Executor, RETRY, Wake, fence};
 use crate::{
+    drivers::olm_v0::decide::later,
     journal,
     link::{AgentReport, Finality, Progress, StatusReport},
 };
+
+/// What is said between two transitions: so much at once, as OLM's changes come, and so much a second
+/// when they do not end.
+const WORDS_BURST: u32 = 10;
+const WORDS_PER_SECOND: f64 = 2.0;
+
+pub(super) fn pace() -> TokenBucket {
+    TokenBucket::new(WORDS_BURST, WORDS_PER_SECOND)
+}
 
 impl Executor {
     /// Reports a transition; the link repeats it until the hub has made it durable.
@@ -48,30 +61,61 @@ impl Executor {
         reported.is_ok()
     }
 
-    /// Tells how far the step is; lost without harm.
-    pub(super) fn progress(&mut self, upgrade: &ClusterUpgrade, step: usize, percent: u8) {
-        let Some(running) = &mut self.running else { return };
-        let is_news = running.shown.replace((step, percent)) != Some((step, percent));
+    /// Tells how far the step is and what is said of it; lost without harm. When it is too soon for
+    /// that, it says when it is not.
+    pub(super) fn progress(
+        &mut self,
+        upgrade: &ClusterUpgrade,
+        index: usize,
+        next: &ClusterUpgradeStatus,
+    ) -> Wake {
+        let (Some(running), Some(step)) = (&mut self.running, next.steps.get(index)) else {
+            return Wake::default();
+        };
+        let words = Box::new((
+            index,
+            ClusterUpgradeStatus {
+                message: next.message.clone(),
+                steps: vec![step.clone()],
+                operator_conditions: next.operator_conditions.clone(),
+                ..ClusterUpgradeStatus::default()
+            },
+        ));
+        let is_news = running.said.as_ref() != Some(&words);
         if upgrade.spec.origin != Origin::Hub || !is_news {
-            return;
+            return Wake::default();
         }
-        let (Some(link), Some(status)) = (&self.link, &upgrade.status) else { return };
+        let (Some(link), Some(status)) = (&self.link, &upgrade.status) else {
+            return Wake::default();
+        };
         let (Some(fence), Some(key)) =
             (fence(upgrade), journal::key(upgrade, self.settings.cluster.as_str()))
         else {
-            return;
+            return Wake::default();
+        };
+        if let Err(wait) = running.pace.try_take(Instant::now()) {
+            let wait = wait.mul_f64(self.clock.factor().max(0.0));
+            let wait = SignedDuration::try_from(wait).unwrap_or(RETRY);
+            return Wake::at(later(self.clock.now(), wait));
+        }
+        let Ok(words_json) = serde_json::to_vec(&words.1).map(Bytes::from) else {
+            return Wake::default();
         };
         let state = status.state.map_or("", |state| ClusterState::from(state).as_str());
         let progress = Progress {
             fence,
             revision: status.revision(),
             upgrade: key,
-            step_index: u32::try_from(step).unwrap_or(u32::MAX),
-            percent,
+            step_index: u32::try_from(index).unwrap_or(u32::MAX),
+            percent: u8::try_from(step.percent.clamp(0, 100)).unwrap_or(0),
             state: state.to_owned(),
+            words_json,
         };
         if link.try_send(AgentReport::Progress(progress)).is_err() {
             debug!("no room for progress");
+            return Wake::at(later(self.clock.now(), RETRY));
         }
+        running.said = Some(words);
+        Wake::default()
     }
 }

@@ -27,8 +27,8 @@ use super::{
 use crate::{
     cluster::{Held, KeptCatalog, read_catalog},
     link::{
-        CheckReport, Content, Control, ControlAction, HubCommand, LinkEvent, StatusReport,
-        UpgradeKey,
+        CheckReport, Content, Control, ControlAction, HubCommand, LinkEvent, Progress,
+        StatusReport, UpgradeKey,
     },
 };
 
@@ -114,13 +114,7 @@ impl<C: Commands> Driver<C> {
             }
             LinkEvent::Progress { cluster, progress } => {
                 self.heard(&cluster, now);
-                let is_ours = progress.upgrade.namespace.as_str() == cluster.as_str();
-                let part = self.objects.parts.get(&progress.upgrade);
-                if is_ours && part.is_some_and(|part| part.fence == progress.fence) {
-                    let track = self.memory.tracks.entry(progress.upgrade.clone()).or_default();
-                    track.progress = Some(progress);
-                    self.is_shown = true;
-                }
+                self.progress(&cluster, progress);
             }
             LinkEvent::CheckReport { cluster, report } => {
                 self.heard(&cluster, now);
@@ -296,6 +290,28 @@ impl<C: Commands> Driver<C> {
                 }
             }
         }
+    }
+
+    /// Takes what an agent says between two transitions; nothing of it is written.
+    fn progress(&mut self, cluster: &ClusterName, progress: Progress) {
+        if progress.upgrade.namespace.as_str() != cluster.as_str() {
+            return;
+        }
+        let part = self.objects.parts.get(&progress.upgrade);
+        let Some(part) = part.filter(|part| part.fence == progress.fence && !part.is_final())
+        else {
+            return;
+        };
+        let track = self.memory.tracks.entry(progress.upgrade.clone()).or_default();
+        match statuses::words(&progress.words_json) {
+            Ok(words) => track.said(part, &progress, words),
+            Err(error) => {
+                self.context.metrics.statuses.with(["invalid"]).inc();
+                warn!(%cluster, error = %chain(&error), "an agent's words were refused");
+            }
+        }
+        track.progress = Some(progress);
+        self.is_shown = true;
     }
 
     fn accept(&mut self, cluster: &ClusterName, part: &Part, report: StatusReport) {

@@ -16,7 +16,7 @@ use wavelift_core::{
 };
 use wavelift_runtime::tokens::TokenBucket;
 
-use super::report::Shown;
+use super::{part::Part, report::Shown};
 use crate::link::{ControlAction, Progress, SessionId, UpgradeKey};
 
 /// Writes of one FleetUpgrade's status at once, and a second in the long run.
@@ -130,6 +130,34 @@ impl Track {
     /// not count.
     pub(super) fn heard(&self, fence: &Fence) -> Option<&Newest> {
         self.newest.as_ref().filter(|newest| newest.fence == *fence)
+    }
+
+    /// Takes the words of a progress, if they are no older than the newest status: in memory, to be
+    /// shown. After a restart that status is the durable one.
+    pub(super) fn said(
+        &mut self,
+        part: &Part,
+        progress: &Progress,
+        words: Option<ClusterUpgradeStatus>,
+    ) {
+        if self.heard(&part.fence).is_none() {
+            self.newest = part.taken().zip(part.status()).map(|(revision, status)| Newest {
+                fence: part.fence.clone(),
+                revision,
+                status: status.clone(),
+                is_acknowledged: true,
+            });
+        }
+        let newest = self.newest.as_mut().filter(|newest| newest.revision <= progress.revision);
+        let (Some(newest), Some(words)) = (newest, words) else { return };
+        newest.status.message = words.message;
+        newest.status.operator_conditions = words.operator_conditions;
+        let index = usize::try_from(progress.step_index).unwrap_or(usize::MAX);
+        let said = words.steps.into_iter().next();
+        if let (Some(step), Some(said)) = (newest.status.steps.get_mut(index), said) {
+            step.message = said.message;
+            step.install_plan = said.install_plan.or_else(|| step.install_plan.take());
+        }
     }
 
     /// How far it is, as long as that is no older than what was heard.

@@ -62,6 +62,19 @@ pub(super) fn read(json: &[u8]) -> Result<ClusterUpgradeStatus, Error> {
     Ok(status)
 }
 
+/// Reads what an agent says between two transitions, which may be nothing.
+pub(super) fn words(json: &[u8]) -> Result<Option<ClusterUpgradeStatus>, Error> {
+    if json.is_empty() {
+        return Ok(None);
+    }
+    if json.len() > STATUS_BYTES_MAX {
+        return Err(Error::TooLong(json.len()));
+    }
+    let mut words: ClusterUpgradeStatus = serde_json::from_slice(json)?;
+    bound(&mut words);
+    Ok(Some(words))
+}
+
 /// How many steps are done.
 pub(super) fn done_steps(status: &ClusterUpgradeStatus) -> usize {
     status.steps.iter().filter(|step| step.state == StepStateName::Done).count()

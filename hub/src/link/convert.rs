@@ -160,6 +160,7 @@ fn progress(progress: wire::Progress) -> Outcome<Progress> {
         step_index: progress.step_index,
         percent: percent.ok_or_else(|| malformed("a percent above 100"))?,
         state: short("state", progress.state)?,
+        words_json: progress.words_json,
     })
 }
 

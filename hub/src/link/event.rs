@@ -160,6 +160,8 @@ pub struct Progress {
     pub percent: u8,
     /// The step's state in words of the API.
     pub state: String,
+    /// What is said of it, as JSON; empty from agents that do not say it.
+    pub words_json: Bytes,
 }
 
 /// The answer to a check request.

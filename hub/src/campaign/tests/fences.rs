@@ -97,6 +97,48 @@ async fn words_out_of_order_and_twice_are_acknowledged_and_not_written() {
 }
 
 #[tokio::test]
+async fn words_between_two_transitions_are_shown_and_never_written() {
+    let world = World::new(&["a"]);
+    let leader = world.lead(1);
+    let assigned = started(&world, &leader, "a").await;
+    let said = Said { fence: &assigned.fence, revision: at(1, 5), json: upgrading(1) };
+    world.report("a", &assigned.upgrade, said).await;
+    world.until("durable", || world.agents.acks("a") == [at(1, 5)]).await;
+    let writes = world.part_writes("a");
+    let shown = |leader: &Leader| {
+        let row = leader.row("up", "a").unwrap();
+        let step = &row["steps"][1];
+        let said = &row["operatorConditions"][0]["message"];
+        json!([row["message"], step["message"], step["percent"], step["installPlan"], said])
+    };
+    let words = json!({"message": "step 2 of 2: it comes up",
+        "steps": [{"state": "Running", "percent": 40, "message": "it comes up",
+            "installPlan": "install-x"}],
+        "operatorConditions": [{"csv": "tea.v1.2.0", "type": "Calm", "status": "True",
+            "reason": "Still", "message": "no wind"}]});
+    let expected = json!(["step 2 of 2: it comes up", "it comes up", 40, "install-x", "no wind"]);
+    world.progress("a", &assigned, at(1, 5), &words).await;
+    world.until("it is shown", || shown(&leader) == expected).await;
+    // Older than what was heard, and of another cluster: no news.
+    let late = json!({"message": "late"});
+    world.progress("a", &assigned, at(1, 4), &late).await;
+    world.progress("a", &assigned, at(1, 5), &json!("no document")).await;
+    world.until("refused", || leader.metrics.statuses.with(["invalid"]).get() == 1).await;
+    assert_eq!(shown(&leader), expected);
+    assert_eq!(world.part_writes("a"), writes);
+    // The next leader knows what was written; what is said to it is shown all the same.
+    leader.kill().await;
+    let leader = world.lead(2);
+    world.connect(&leader, &["a"]).await;
+    world.until("assigned again", || world.agents.assignments("a").len() == 2).await;
+    world.progress("a", &assigned, at(1, 5), &words).await;
+    world.until("it is shown again", || shown(&leader) == expected).await;
+    world.end("a", &assigned, "Succeeded", 6).await;
+    world.until("the campaign has ended", || world.phase("up") == "Succeeded").await;
+    leader.stop().await;
+}
+
+#[tokio::test]
 async fn an_agent_that_was_restarted_is_newer_than_before() {
     let world = World::new(&["a"]);
     let leader = world.lead(1);

@@ -37,7 +37,8 @@ use crate::{
     events,
     link::{
         AgentHello, Assignment, CheckReport, CheckRequest, Content, ControlAction, Finality,
-        HubCommand, LeaderState, LinkEvent, SendError, SessionId, StatusReport, UpgradeKey,
+        HubCommand, LeaderState, LinkEvent, Progress, SendError, SessionId, StatusReport,
+        UpgradeKey,
     },
     metrics::Metrics,
     view::Board,
@@ -259,6 +260,27 @@ impl World {
         };
         let event = LinkEvent::Status { cluster: name(cluster), status: report };
         events.send(event).await.unwrap();
+    }
+
+    /// What an agent says of the second step between two transitions.
+    pub(super) async fn progress(
+        &self,
+        cluster: &str,
+        assigned: &Assignment,
+        revision: Revision,
+        words: &Value,
+    ) {
+        let events = self.agents.0.state.lock().connected[cluster].clone();
+        let progress = Progress {
+            fence: assigned.fence.clone(),
+            revision,
+            upgrade: assigned.upgrade.clone(),
+            step_index: 1,
+            percent: 40,
+            state: "Upgrading".to_owned(),
+            words_json: words.to_string().into(),
+        };
+        events.send(LinkEvent::Progress { cluster: name(cluster), progress }).await.unwrap();
     }
 
     /// Says that an upgrade has come to its end, as revision (1, `sequence`).

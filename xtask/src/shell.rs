@@ -20,11 +20,18 @@ pub(crate) fn say(line: &str) {
     drop(writeln!(io::stderr(), "{line}"));
 }
 
-/// The cargo that runs this, in the workspace's root.
+/// The cargo that runs this, in the workspace's root, without what it says of this crate: build
+/// scripts that look at that would run again, and much be built twice.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(args).current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let of_this_crate = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if name.to_str().is_some_and(|name| of_this_crate.iter().any(|of| name.starts_with(of))) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

@@ -1,10 +1,6 @@
 //! Where the programs are, built once a test run so that no stale one is tested.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-    sync::OnceLock,
-};
+use std::{path::PathBuf, process::Command, sync::OnceLock};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
@@ -31,7 +27,7 @@ pub(crate) fn programs() -> Result<Programs> {
 fn find() -> Result<Programs> {
     let dir = match std::env::var_os(PROGRAMS) {
         Some(dir) => PathBuf::from(dir),
-        None => build()?,
+        None => build(&["wavelift-hub", "wavelift-agent"])?,
     };
     let programs = Programs { hub: dir.join("wavelift-hub"), agent: dir.join("wavelift-agent") };
     for path in [&programs.hub, &programs.agent] {
@@ -40,22 +36,19 @@ fn find() -> Result<Programs> {
     Ok(programs)
 }
 
-fn build() -> Result<PathBuf> {
+/// Builds the programs of packages in the profile of this test; the folder that they are in then.
+pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
     // target/<profile>/deps/<this test>
     let here = std::env::current_exe().context("where is this test?")?;
-    let dir = here.ancestors().nth(2).context("a test lies two folders deep")?.to_path_buf();
-    let profile = dir.file_name().and_then(|name| name.to_str()).unwrap_or("debug").to_owned();
+    let dir = here.ancestors().nth(2).context("a test lies two folders deep")?;
+    let profile = dir.file_name().and_then(|name| name.to_str()).unwrap_or("debug");
     let target = dir.parent().context("a profile lies in the target folder")?;
-    run_cargo(target, if profile == "debug" { "dev" } else { &profile })?;
-    Ok(dir)
-}
-
-fn run_cargo(target: &Path, profile: &str) -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["build", "--quiet", "--bins", "--profile", profile])
+    let output = cargo()
+        .args(["build", "--quiet", "--bins"])
+        .args(["--profile", if profile == "debug" { "dev" } else { profile }])
         // This crate too: with it the dependencies have the features they were tested with.
-        .args(["-p", "wavelift-tests", "-p", "wavelift-hub", "-p", "wavelift-agent"])
+        .args(["-p", "wavelift-tests"])
+        .args(packages.iter().flat_map(|package| ["-p", package]))
         .arg("--target-dir")
         .arg(target)
         .current_dir(wavelift_runtime::testing::workspace_root())
@@ -63,5 +56,18 @@ fn run_cargo(target: &Path, profile: &str) -> Result<()> {
         .context("cannot run cargo")?;
     let told = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "cargo cannot build the programs under test:\n{told}");
-    Ok(())
+    Ok(dir.to_path_buf())
+}
+
+/// The cargo that runs this test, without what it says of this crate: build scripts that look at
+/// that would run again, and much be built twice.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let of_this_crate = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if name.to_str().is_some_and(|name| of_this_crate.iter().any(|of| name.starts_with(of))) {
+            command.env_remove(name);
+        }
+    }
+    command
 }

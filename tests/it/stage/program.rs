@@ -2,11 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     sync::OnceLock,
 };
 
 use super::soon;
+use crate::harness::binaries;
 
 /// What a program said and how it ended.
 #[derive(Debug)]
@@ -56,23 +57,7 @@ pub(crate) fn wavelift() -> &'static Path {
 }
 
 fn build() -> PathBuf {
-    // target/<profile>/deps/<this test>
-    let here = std::env::current_exe().unwrap();
-    let dir = here.ancestors().nth(2).unwrap();
-    let profile = dir.file_name().unwrap().to_str().unwrap();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["build", "--quiet", "--bins"])
-        .args(["--profile", if profile == "debug" { "dev" } else { profile }])
-        // This crate too: with it the dependencies have the features they were tested with.
-        .args(["-p", "wavelift-tests", "-p", "wavelift-cli"])
-        .arg("--target-dir")
-        .arg(dir.parent().unwrap())
-        .current_dir(wavelift_runtime::testing::workspace_root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let program = dir.join("wavelift");
+    let program = binaries::build(&["wavelift-cli"]).unwrap().join("wavelift");
     assert!(program.is_file(), "cargo built no {}", program.display());
     program
 }

@@ -16,6 +16,8 @@ mod kubectl;
 #[cfg(test)]
 mod leader;
 #[cfg(test)]
+mod numbers;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod page;

@@ -195,9 +195,11 @@ impl Cluster {
 
     /// One for a test alone that takes its minutes, or `None`.
     pub(crate) async fn alone_if_long() -> Option<Arc<Self>> {
-        if !is_long() {
-            return None;
-        }
+        if is_long() { Self::alone().await } else { None }
+    }
+
+    /// One for a test alone, or `None` after saying that it was left out.
+    pub(crate) async fn alone() -> Option<Arc<Self>> {
         let programs = Programs::or_skip()?;
         Some(Arc::new(Self::start(programs).await.expect("the servers start")))
     }

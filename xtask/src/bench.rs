@@ -2,15 +2,27 @@
 
 use anyhow::Result;
 
-use crate::shell::{self, cargo, root, say};
+use crate::shell::{self, cargo};
 
-const BENCHES: &str = "tests/benches";
+/// Tests that measure, and are no tests otherwise.
+const MEASURED: &str = "numbers::";
 
-pub(crate) fn run(args: &[String]) -> Result<()> {
-    if !root().join(BENCHES).is_dir() {
-        say("no benches yet");
-        return Ok(());
-    }
-    let mut command = cargo(&["bench", "--package", "wavelift-tests", "--benches", "--"]);
+/// The pure parts, or what needs whole programs and takes its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    Pure,
+    Whole,
+}
+
+pub(crate) fn run(parts: Parts, args: &[String]) -> Result<()> {
+    let mut command = match parts {
+        Parts::Pure => cargo(&["bench", "--package", "wavelift-tests", "--benches", "--"]),
+        Parts::Whole => {
+            // One at a time: each wants the machine for itself.
+            let mut command = cargo(&["test", "--release", "-p", "wavelift-tests", "--test", "it"]);
+            command.args(["--", "--ignored", "--nocapture", "--test-threads", "1", MEASURED]);
+            command
+        }
+    };
     shell::run(command.args(args))
 }

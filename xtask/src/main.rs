@@ -59,6 +59,10 @@ enum Task {
     },
     /// Run the benches and print their numbers
     Bench {
+        /// Instead: what takes whole programs and real servers, on an idle machine, for a quarter of an
+        /// hour after a release build
+        #[arg(long)]
+        whole: bool,
         /// Passed on to the benches
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -85,7 +89,8 @@ fn run(task: Task) -> Result<()> {
         Task::Codegen { check: false } => codegen::write(),
         Task::Tools => tools::run(),
         Task::Servers => servers::run(),
-        Task::Bench { args } => bench::run(&args),
+        Task::Bench { whole: true, args } => bench::run(bench::Parts::Whole, &args),
+        Task::Bench { whole: false, args } => bench::run(bench::Parts::Pure, &args),
         Task::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
     }
 }

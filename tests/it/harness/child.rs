@@ -34,6 +34,11 @@ impl Child {
         Ok(Self { process })
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// SIGKILL; it is gone when this returns.
     pub(crate) fn kill(&mut self) {
         // Both fail only for a process that has ended by itself.

@@ -19,7 +19,7 @@ fn serving() -> Serving {
 }
 
 /// Three versions, the last of which can be reached from everywhere.
-fn jumping(package: &str) -> Vec<Release<'_>> {
+pub(super) fn jumping(package: &str) -> Vec<Release<'_>> {
     vec![
         Release::new(package, "1.0.0"),
         Release::new(package, "1.1.0").replaces("1.0.0"),

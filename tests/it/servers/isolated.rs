@@ -9,7 +9,7 @@ use wavelift_runtime::testing::{is_long, program, skip};
 use super::Programs;
 
 /// The test that is run there: two hops, from an order to the end.
-const INSIDE: &str = "servers::upgrades::a_path_of_two_hops_is_gone_hop_by_hop";
+const INSIDE: &str = "servers::upgrades::real::a_path_of_two_hops_is_gone_hop_by_hop";
 /// A network namespace in which nothing is up but loopback.
 const APART: [&str; 6] =
     ["unshare", "--net", "--map-root-user", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""];

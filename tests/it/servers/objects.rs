@@ -166,6 +166,13 @@ impl Objects {
         Ok(())
     }
 
+    /// Deletes all of a kind.
+    pub(crate) async fn delete_all(&self, kind: Kind, namespace: &str) -> Result<()> {
+        let (all, how) = (ListParams::default(), DeleteParams::default());
+        self.api(kind, namespace).delete_collection(&how, &all).await?;
+        Ok(())
+    }
+
     pub(crate) async fn delete(&self, kind: Kind, namespace: &str, name: &str) -> Result<()> {
         self.api(kind, namespace).delete(name, &DeleteParams::default()).await?;
         Ok(())

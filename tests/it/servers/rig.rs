@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Context as _, Result, ensure};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 pub(crate) use wavelift_agent::upgrade::Switch as Remedies;
 use wavelift_agent::{
@@ -21,7 +21,8 @@ use super::{
     account::{self, Account},
     mortal::Mortal,
     objects::{
-        CLUSTER_UPGRADE, CSV, INSTALL_PLAN, Kind, NAMESPACE, OPERATOR_GROUP, Objects, SUBSCRIPTION,
+        CATALOG_SOURCE, CLUSTER_UPGRADE, CSV, INSTALL_PLAN, Kind, NAMESPACE, OPERATOR_GROUP,
+        Objects, SUBSCRIPTION,
     },
     olm::Registry,
     operators::{self, Release, csv_name},
@@ -92,6 +93,25 @@ pub(crate) struct Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// How long what was left may take to be taken away.
+const CLEANING: Duration = Duration::from_secs(20);
+
+impl Drop for Rig {
+    /// Takes away what OLM, and every other agent of the cluster, would go on reading.
+    fn drop(&mut self) {
+        let Side::Real { .. } = &self.side else { return };
+        let cleaned = async {
+            for kind in [SUBSCRIPTION, CATALOG_SOURCE] {
+                // Where that is not possible the cluster is on its way down too.
+                drop(self.objects.delete_all(kind, &self.namespace).await);
+            }
+        };
+        tokio::task::block_in_place(|| {
+            drop(Handle::current().block_on(timeout(CLEANING, cleaned)));
+        });
     }
 }
 

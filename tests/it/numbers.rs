@@ -1,5 +1,5 @@
 //! Numbers that need a whole agent or a whole fleet: they are measured, printed, and no verdict is
-//! passed on them. `cargo xtask bench` runs them, on a machine that has nothing else to do.
+//! passed on them. `cargo xtask bench --whole` takes them, on a machine that has nothing else to do.
 
 mod agent;
 mod latency;

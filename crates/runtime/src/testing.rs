@@ -27,6 +27,9 @@ pub const TOOLS: &str = "WAVELIFT_TOOLS";
 /// Set to 1: tests run too that take their minutes.
 pub const LONG: &str = "WAVELIFT_LONG";
 
+/// Measures are taken where this is `1`.
+pub const MEASURE: &str = "WAVELIFT_MEASURE";
+
 /// The oldest kubectl that tests make sense with.
 const KUBECTL_MINOR_MIN: u32 = 30;
 
@@ -135,6 +138,11 @@ pub fn skip(what: &str, how_to_get: &str) {
 /// Whether tests run too that take their minutes (`cargo xtask test --long`).
 pub fn is_long() -> bool {
     std::env::var_os(LONG).is_some_and(|value| value == "1")
+}
+
+/// Whether what wants the machine for itself is measured (`cargo xtask bench --whole`).
+pub fn is_measured() -> bool {
+    std::env::var_os(MEASURE).is_some_and(|value| value == "1")
 }
 
 /// Whether nothing may be left out.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::CancellationToken;
-use wavelift_runtime::Clock;
+use wavelift_runtime::{Clock, testing::is_measured};
 use wavelift_sim::apiserver::gk;
 
 use super::row;
@@ -42,8 +42,10 @@ const IDLE: Duration = Duration::from_mins(5);
 const LOOK: Duration = Duration::from_millis(200);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "measures for a quarter of an hour: cargo xtask bench"]
 async fn resident_and_processor_time_of_an_agent() {
+    if !is_measured() {
+        return;
+    }
     let Some(cluster) = Cluster::alone().await else { return };
     measure(cluster).await.unwrap();
 }

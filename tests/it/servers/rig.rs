@@ -151,6 +151,12 @@ impl Rig {
         resource: Option<&str>,
     ) -> Result<Self> {
         let objects = cluster.objects().await?;
+        for taken in objects.list(SUBSCRIPTION, "").await? {
+            let is_taken = |release: &Release<'_>| taken["spec"]["name"] == release.package;
+            let at = &taken["metadata"]["namespace"];
+            // An order names packages: it would be for both.
+            ensure!(!releases.iter().any(is_taken), "{} is in {at} too", taken["spec"]["name"]);
+        }
         let (namespace, home) = (name.to_owned(), namespaces(&objects, name).await?);
         let account = match resource {
             None => Account::new(cluster.api(), &objects, &home).await?,

@@ -54,16 +54,16 @@ async fn a_rollout_past_olms_timeout_is_waited_for_and_ends_well() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rollout_that_fails_for_a_while_is_told_of_and_ends_well() {
     let Some(cluster) = Cluster::shared_if_long().await else { return };
-    let rig = Rig::start(cluster, "heals", &chain("bucket", &["1.0.0", "1.1.0"])).await.unwrap();
-    rig.install(&[("bucket", "1.0.0")]).await.unwrap();
-    rig.workloads.tell("bucket", Rollout::DeadlineExceeded);
+    let rig = Rig::start(cluster, "heals", &chain("pail", &["1.0.0", "1.1.0"])).await.unwrap();
+    rig.install(&[("pail", "1.0.0")]).await.unwrap();
+    rig.workloads.tell("pail", Rollout::DeadlineExceeded);
     let _agent = rig.agent_with_deadline(HOUR).await.unwrap();
-    rig.order(&["bucket"]).await.unwrap();
+    rig.order(&["pail"]).await.unwrap();
     let said = rig.until(|s| s.to_string().contains("exceeded its progress deadline")).await;
     assert_eq!(said.unwrap()["state"], "Upgrading");
-    rig.workloads.tell_now("bucket", Rollout::Well(Duration::ZERO));
+    rig.workloads.tell_now("pail", Rollout::Well(Duration::ZERO));
     rig.until_state("Succeeded").await.unwrap();
-    assert_eq!(rig.approved().await.unwrap(), ["bucket.v1.1.0"]);
+    assert_eq!(rig.approved().await.unwrap(), ["pail.v1.1.0"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! An agent that has nothing to do, and one that upgrades, on a real cluster that has much on it.
 
-use std::{fs, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fs, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -40,6 +40,8 @@ const INSTALLS: usize = 3;
 const WARM_UP: Duration = Duration::from_mins(2);
 const IDLE: Duration = Duration::from_mins(5);
 const LOOK: Duration = Duration::from_millis(200);
+/// Of the clock of `/proc`, on every Linux in use.
+const TICK_MILLIS: u64 = 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn resident_and_processor_time_of_an_agent() {
@@ -51,6 +53,7 @@ async fn resident_and_processor_time_of_an_agent() {
 }
 
 async fn measure(cluster: Arc<Cluster>) -> Result<()> {
+    let agent = &programs()?.agent;
     let objects = cluster.objects().await?;
     let (everywhere, teams) = fill(&cluster, &objects).await?;
     let counts = [
@@ -66,7 +69,7 @@ async fn measure(cluster: Arc<Cluster>) -> Result<()> {
     let (hub, stop) = (hub(&dir).await?, CancellationToken::new());
     let target = tokio::sync::watch::Sender::new(None);
     let running = hub.inside(&target, stop.clone()).await?;
-    let agent = spawn(rig, &hub, running.link_address(), &dir)?;
+    let agent = spawn(agent, rig, (&hub, running.link_address()), &dir)?;
     sleep(WARM_UP).await;
     let ((), idle) = watch(agent.id(), sleep(IDLE)).await?;
     idle.tell("agent, idle for five minutes");
@@ -174,7 +177,12 @@ async fn hub(dir: &TempDir) -> Result<HubSide> {
 }
 
 /// The agent as it is shipped: as its ServiceAccount, linked to a hub, with its page of metrics.
-fn spawn(rig: &Rig, hub: &HubSide, address: SocketAddr, dir: &TempDir) -> Result<Child> {
+fn spawn(
+    program: &Path,
+    rig: &Rig,
+    (hub, address): (&HubSide, SocketAddr),
+    dir: &TempDir,
+) -> Result<Child> {
     let material = hub.material("one")?;
     let home = dir.path().join("agent");
     fs::create_dir_all(&home)?;
@@ -192,7 +200,7 @@ fn spawn(rig: &Rig, hub: &HubSide, address: SocketAddr, dir: &TempDir) -> Result
         ("--http", "127.0.0.1:0".into()),
     ];
     let args = flags.into_iter().flat_map(|(flag, value)| [flag.into(), value]).collect();
-    Child::spawn(&programs()?.agent, args, &dir.path().join("agent.log"))
+    Child::spawn(program, args, &dir.path().join("agent.log"))
 }
 
 /// What a process took while something else went on.
@@ -226,14 +234,14 @@ fn resident(process: u32) -> Result<u64> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// Processor time so far, of all its threads: `/proc/PID/schedstat` counts nanoseconds.
+/// Processor time so far, `utime` and `stime` of proc(5): of all threads, those that have ended too.
 fn processor(process: u32) -> Result<Duration> {
-    let mut nanos = 0;
-    for task in fs::read_dir(format!("/proc/{process}/task"))? {
-        let stat = fs::read_to_string(task?.path().join("schedstat"))?;
-        nanos += stat.split(' ').next().context("an empty schedstat")?.parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(nanos))
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name before them is in parentheses, and may hold anything.
+    let (_, fields) = stat.rsplit_once(')').context("no name")?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut ticks = || -> Result<u64> { Ok(fields.next().context("too few fields")?.parse()?) };
+    Ok(Duration::from_millis((ticks()? + ticks()?) * TICK_MILLIS))
 }
 
 // === impl Usage ===

@@ -72,25 +72,25 @@ async fn a_neighbour_that_is_no_target_stays_while_the_other_goes() {
     let Some(cluster) = Cluster::shared_if_long().await else { return };
     let neighbour =
         vec![Release::new("bucket", "2.0.0"), Release::new("bucket", "2.1.0").replaces("2.0.0")];
-    let mut releases = jumping("winch");
+    let mut releases = jumping("hawser");
     releases.extend(neighbour);
     let rig = Rig::start(cluster, "stay-behind", &releases).await.unwrap();
     rig.allow_pins().await.unwrap();
-    rig.install(&[("bucket", "2.0.0"), ("winch", "1.0.0")]).await.unwrap();
+    rig.install(&[("bucket", "2.0.0"), ("hawser", "1.0.0")]).await.unwrap();
     let both = || async {
         let plans = rig.objects.list(INSTALL_PLAN, &rig.namespace).await?;
         let of = |plan: &Value| plan["spec"]["clusterServiceVersionNames"].to_string();
-        let is_both = |set: String| set.contains("winch.v1.2.0") && set.contains("bucket.v2.1.0");
+        let is_both = |set: String| set.contains("hawser.v1.2.0") && set.contains("bucket.v2.1.0");
         Ok(plans.iter().map(of).any(is_both).then_some(()))
     };
     rig.objects.until("a plan that moves both", both).await.unwrap();
-    let before = [said(&rig, "bucket").await.unwrap(), said(&rig, "winch").await.unwrap()];
+    let before = [said(&rig, "bucket").await.unwrap(), said(&rig, "hawser").await.unwrap()];
     let _agent = rig.pinning_agent(&serving()).await.unwrap();
-    rig.order_pinned(&[("winch", "1.2.0")]).await.unwrap();
+    rig.order_pinned(&[("hawser", "1.2.0")]).await.unwrap();
     rig.until_state("Succeeded").await.unwrap();
-    assert_eq!(rig.approved().await.unwrap(), ["winch.v1.2.0"]);
-    assert_eq!(rig.csvs().await.unwrap(), ["bucket.v2.0.0", "winch.v1.2.0"]);
-    let after = [said(&rig, "bucket").await.unwrap(), said(&rig, "winch").await.unwrap()];
+    assert_eq!(rig.approved().await.unwrap(), ["hawser.v1.2.0"]);
+    assert_eq!(rig.csvs().await.unwrap(), ["bucket.v2.0.0", "hawser.v1.2.0"]);
+    let after = [said(&rig, "bucket").await.unwrap(), said(&rig, "hawser").await.unwrap()];
     assert_eq!(after, before);
     assert_eq!(sources(&rig).await.unwrap(), ["own"]);
     rig.until_offered("bucket", "bucket.v2.1.0").await.unwrap();

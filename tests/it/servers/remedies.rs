@@ -120,9 +120,11 @@ async fn a_step_that_olm_gave_up_is_taken_back_and_made_anew() {
     rig.objects.until("a step that is taken back", is_taken_back).await.unwrap();
     correct(&rig, kind, "big", 5).await;
     rig.until_state("Succeeded").await.unwrap();
-    // OLM clears the Subscription's reference by itself, or never: only then the agent does.
     let mut written = written(&rig);
-    written.retain(|write| write != "patch subscriptions/status");
+    // OLM clears the Subscription's reference by itself, or never: only then the agent does, here.
+    if written.get(3).is_some_and(|write| write == "patch subscriptions/status") {
+        written.remove(3);
+    }
     assert_eq!(
         written,
         [

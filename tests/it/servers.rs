@@ -96,24 +96,24 @@ impl From<Arc<Cluster>> for World {
 /// Tests of situations, each a function of the world: on the real cluster that they get by this
 /// function, and on a simulated one.
 macro_rules! in_both_worlds {
-    ($gate:ident: $($name:ident,)+) => {
+    ($($gate:ident { $($name:ident,)+ })+) => {
         mod real {
-            $(
+            $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
                     let Some(cluster) = super::Cluster::$gate().await else { return };
                     super::$name(cluster.into()).await;
                 }
-            )+
+            )+)+
         }
 
         mod simulated {
-            $(
+            $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
                     super::$name(super::World::Simulated).await;
                 }
-            )+
+            )+)+
         }
     };
 }

@@ -7,7 +7,8 @@
 //!
 //! What it does not do, on purpose:
 //! - CEL rules of a schema are not evaluated;
-//! - one version per kind, no conversion (but for events, whose two forms are one object);
+//! - versions of a kind differ in nothing but their name: objects are validated by the schema of the
+//!   storage version, no conversion webhook is called (events have two forms of one object);
 //! - built-in kinds have no schema: they are neither pruned nor validated, and a strategic merge
 //!   patch knows only the merge keys of the usual lists, others are replaced;
 //! - bodies in protobuf are refused (415), which some of `kubectl create ...` send; `apply` works;
@@ -21,7 +22,6 @@ mod admit;
 mod audit;
 mod crd;
 mod error;
-mod events;
 mod faults;
 mod fields;
 mod history;
@@ -38,6 +38,7 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -8,8 +8,9 @@
 //!
 //! It is split as the real one is. The catalog operator: catalog sources (`catalog_source`),
 //! resolution of a namespace (`resolution`), subscriptions (`subscription`), install plans
-//! (`install_plan`). The OLM operator: CSVs (`csv`, with every decision in `phase`), operator
-//! groups and operator conditions (`operator_group`, `operator_condition`).
+//! (`install_plan`), and what it asks of new CRDs (`definitions`). The OLM operator: CSVs (`csv`,
+//! with every decision in `phase`), operator groups and operator conditions (`operator_group`,
+//! `operator_condition`).
 //!
 //! What a client must be able to cope with is here on purpose: a subscription's status runs ahead
 //! of or behind the CSV; about half of all good upgrades fall back for a moment right after the
@@ -17,8 +18,8 @@
 //! package exist, resolution of the namespace fails; an unapproved plan stays although the catalog
 //! has moved on; a plan that nothing refers to still runs when approved.
 //!
-//! What is not simulated: bundle unpacking, roles and their checks, copied CSVs, the schemas of
-//! CRDs, webhooks but for what they do to a CSV. A step that the API server would refuse is
+//! What is not simulated: bundle unpacking, roles and their checks, copied CSVs, webhooks but for
+//! what they do to a CSV. A step that the API server would refuse for another reason than a CRD's is
 //! refused when [`OlmV0::refuse`] says so.
 //!
 //! Recordings of a real OLM are replayed against it; the table is `replay::RECORDINGS`. One of
@@ -40,6 +41,7 @@ mod bundle;
 mod catalog_source;
 mod changes;
 mod csv;
+mod definitions;
 mod deployments;
 mod install_plan;
 pub(crate) mod objects;

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{
-    Cluster,
+    Cluster, World, in_both_worlds,
     objects::{CRD, Kind, OPERATOR_GROUP},
     operators::{Defined, Release, Version},
     rig::Rig,
@@ -49,9 +49,7 @@ pub(super) fn insight<'s>(status: &'s Value, reason: &str) -> Option<&'s str> {
     insights.find(|insight| insight["reason"] == reason)?["message"].as_str()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stored_version_that_would_go_holds_until_nothing_is_stored_in_it() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_stored_version_that_would_go_holds_until_nothing_is_stored_in_it(world: World) {
     let knot = Defined { group: "rope.example.com", kind: "Knot", plural: "knots" };
     let both =
         knot.definition(&[Version::new("v1alpha1", None).stored(), Version::new("v1", None)]);
@@ -60,7 +58,7 @@ async fn a_stored_version_that_would_go_holds_until_nothing_is_stored_in_it() {
         Release::new("rope", "1.0.0").with(both),
         Release::new("rope", "1.1.0").replaces("1.0.0").with(new),
     ];
-    let rig = Rig::start(cluster, "stored-version", &releases).await.unwrap();
+    let rig = Rig::start(world, "stored-version", &releases).await.unwrap();
     rig.install(&[("rope", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["rope"]).await.unwrap();
@@ -83,9 +81,7 @@ async fn a_stored_version_that_would_go_holds_until_nothing_is_stored_in_it() {
     assert_eq!(rig.approved().await.unwrap(), ["rope.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn objects_that_do_not_fit_hold_and_are_named_until_they_are_corrected() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn objects_that_do_not_fit_hold_and_are_named_until_they_are_corrected(world: World) {
     let box_ = Defined { group: "crate.example.com", kind: "Box", plural: "boxes" };
     let kind = Kind::new("crate.example.com", "v1", "Box", "boxes");
     let loose = box_.definition(&[Version::new("v1", None).stored()]);
@@ -94,7 +90,7 @@ async fn objects_that_do_not_fit_hold_and_are_named_until_they_are_corrected() {
         Release::new("crate", "1.0.0").with(loose),
         Release::new("crate", "1.1.0").replaces("1.0.0").with(strict),
     ];
-    let rig = Rig::start(cluster, "objects-invalid", &releases).await.unwrap();
+    let rig = Rig::start(world, "objects-invalid", &releases).await.unwrap();
     rig.install(&[("crate", "1.0.0")]).await.unwrap();
     for (name, size) in [("big", 9), ("fine", 3), ("huge", 70)] {
         put(&rig, kind, name, size).await;
@@ -117,9 +113,7 @@ async fn objects_that_do_not_fit_hold_and_are_named_until_they_are_corrected() {
     assert_eq!(rig.approved().await.unwrap(), ["crate.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_later_hop_is_looked_at_before_its_own_approval() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_later_hop_is_looked_at_before_its_own_approval(world: World) {
     let sail = Defined { group: "mast.example.com", kind: "Spar", plural: "spars" };
     let kind = Kind::new("mast.example.com", "v1", "Spar", "spars");
     let with = |max| sail.definition(&[Version::new("v1", max).stored()]);
@@ -128,7 +122,7 @@ async fn a_later_hop_is_looked_at_before_its_own_approval() {
         Release::new("mast", "1.1.0").replaces("1.0.0").with(with(None)),
         Release::new("mast", "1.2.0").replaces("1.1.0").with(with(Some(5))),
     ];
-    let rig = Rig::start(cluster, "later-hop", &releases).await.unwrap();
+    let rig = Rig::start(world, "later-hop", &releases).await.unwrap();
     rig.install(&[("mast", "1.0.0")]).await.unwrap();
     put(&rig, kind, "tall", 12).await;
     let _agent = rig.agent().await.unwrap();
@@ -170,9 +164,7 @@ fn all_namespaces_only() -> Value {
     ])
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_conversion_webhook_that_olm_cannot_put_up_holds() {
-    let Some(cluster) = Cluster::shared().await else { return };
+async fn a_conversion_webhook_that_olm_cannot_put_up_holds(world: World) {
     let wick = Defined { group: "candle.example.com", kind: "Wick", plural: "wicks" };
     let old = wick.definition(&[Version::new("v1alpha1", None).stored()]);
     let new = wick.definition(&[Version::new("v1alpha1", None).stored(), Version::new("v1", None)]);
@@ -180,7 +172,7 @@ async fn a_conversion_webhook_that_olm_cannot_put_up_holds() {
     let mut second = Release::new("candle", "1.1.0").replaces("1.0.0").with(new);
     second.spec.push(("webhookdefinitions", webhook));
     let releases = [Release::new("candle", "1.0.0").with(old), second];
-    let rig = Rig::start(cluster, "webhook-modes", &releases).await.unwrap();
+    let rig = Rig::start(world, "webhook-modes", &releases).await.unwrap();
     rig.install(&[("candle", "1.0.0")]).await.unwrap();
     let _agent = rig.agent().await.unwrap();
     rig.order(&["candle"]).await.unwrap();
@@ -223,4 +215,15 @@ async fn objects_that_cannot_be_read_after_success_are_told_in_the_api_servers_w
     // OLM has seen nothing of it.
     assert_eq!(rig.approved().await.unwrap(), ["whale.v1.1.0"]);
     assert_eq!(rig.csvs().await.unwrap(), ["whale.v1.1.0"]);
+}
+
+in_both_worlds! {
+    shared {
+        a_conversion_webhook_that_olm_cannot_put_up_holds,
+    }
+    shared_if_long {
+        a_stored_version_that_would_go_holds_until_nothing_is_stored_in_it,
+        objects_that_do_not_fit_hold_and_are_named_until_they_are_corrected,
+        a_later_hop_is_looked_at_before_its_own_approval,
+    }
 }

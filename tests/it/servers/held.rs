@@ -183,13 +183,15 @@ async fn what_its_author_deprecated_is_upgraded_all_the_same(world: World) {
     assert_eq!(rig.approved().await.unwrap(), ["sickle.v1.1.0"]);
 }
 
-in_both_worlds! { shared_if_long:
-    a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_taken,
-    an_installed_version_that_was_never_well_is_not_upgraded,
-    an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well,
-    a_version_that_failed_is_named_and_the_next_one_waits_for_it,
-    a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone,
-    a_neighbour_whose_package_is_nowhere_is_named,
-    automatic_and_manual_neighbours_move_by_one_approval_and_are_held,
-    what_its_author_deprecated_is_upgraded_all_the_same,
+in_both_worlds! {
+    shared_if_long {
+        a_version_whose_dependency_is_nowhere_is_named_and_the_one_below_it_taken,
+        an_installed_version_that_was_never_well_is_not_upgraded,
+        an_installed_version_that_lost_its_pod_is_not_upgraded_until_it_is_well,
+        a_version_that_failed_is_named_and_the_next_one_waits_for_it,
+        a_channel_without_a_way_is_named_and_one_that_gets_a_way_is_gone,
+        a_neighbour_whose_package_is_nowhere_is_named,
+        automatic_and_manual_neighbours_move_by_one_approval_and_are_held,
+        what_its_author_deprecated_is_upgraded_all_the_same,
+    }
 }

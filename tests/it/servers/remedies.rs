@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{
-    Cluster,
+    Cluster, World,
     crds::{correct, insight, put},
+    in_both_worlds,
     objects::{CSV, INSTALL_PLAN, Kind, SUBSCRIPTION},
     operators::{Defined, Release, Version, csv_name},
     rig::{Remedies, Rig},
@@ -41,12 +42,10 @@ fn written(rig: &Rig) -> Vec<String> {
     all
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_that_olm_gave_up_is_tried_again_once_the_objects_fit() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_plan_that_olm_gave_up_is_tried_again_once_the_objects_fit(world: World) {
     let defined = Defined { group: "hinge.example.com", kind: "Pin", plural: "pins" };
     let kind = Kind::new("hinge.example.com", "v1", "Pin", "pins");
-    let rig = Rig::start(cluster, "tried-again", &stricter("hinge", defined)).await.unwrap();
+    let rig = Rig::start(world, "tried-again", &stricter("hinge", defined)).await.unwrap();
     rig.install(&[("hinge", "1.0.0")]).await.unwrap();
     put(&rig, kind, "big", 9).await;
     let _agent = rig.agent_with(Remedies::Enabled).await.unwrap();
@@ -70,12 +69,12 @@ async fn a_plan_that_olm_gave_up_is_tried_again_once_the_objects_fit() {
     assert_eq!(rig.csvs().await.unwrap(), ["hinge.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_remedy_it_ends_and_says_which_there_is_and_a_retry_with_it_goes_on() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn without_the_remedy_it_ends_and_says_which_there_is_and_a_retry_with_it_goes_on(
+    world: World,
+) {
     let defined = Defined { group: "latch.example.com", kind: "Bar", plural: "bars" };
     let kind = Kind::new("latch.example.com", "v1", "Bar", "bars");
-    let rig = Rig::start(cluster, "no-remedy", &stricter("latch", defined)).await.unwrap();
+    let rig = Rig::start(world, "no-remedy", &stricter("latch", defined)).await.unwrap();
     rig.install(&[("latch", "1.0.0")]).await.unwrap();
     put(&rig, kind, "big", 9).await;
     let _agent = rig.agent_with(Remedies::Enabled).await.unwrap();
@@ -101,12 +100,10 @@ async fn without_the_remedy_it_ends_and_says_which_there_is_and_a_retry_with_it_
     assert_eq!(rig.csvs().await.unwrap(), ["latch.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_step_that_olm_gave_up_is_taken_back_and_made_anew() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_step_that_olm_gave_up_is_taken_back_and_made_anew(world: World) {
     let defined = Defined { group: "spool.example.com", kind: "Reel", plural: "reels" };
     let kind = Kind::new("spool.example.com", "v1", "Reel", "reels");
-    let rig = Rig::start(cluster, "made-anew", &stricter("spool", defined)).await.unwrap();
+    let rig = Rig::start(world, "made-anew", &stricter("spool", defined)).await.unwrap();
     rig.install(&[("spool", "1.0.0")]).await.unwrap();
     put(&rig, kind, "big", 9).await;
     let _agent = rig.agent_with(Remedies::Enabled).await.unwrap();
@@ -244,13 +241,11 @@ async fn remedies_that_are_disabled_on_the_cluster_are_not_taken_and_that_is_sai
     assert_eq!(written(&rig), ["patch installplans"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_neighbour_that_is_stuck_holds_and_is_named() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_neighbour_that_is_stuck_holds_and_is_named(world: World) {
     let mut stuck = Release::new("cart", "1.1.0").replaces("1.0.0");
     stuck.min_kube_version = Some("1.99.0");
     let first = [Release::new("cart", "1.0.0"), stuck.clone(), Release::new("horse", "2.0.0")];
-    let mut rig = Rig::start(cluster, "neighbour", &first).await.unwrap();
+    let mut rig = Rig::start(world, "neighbour", &first).await.unwrap();
     rig.install(&[("cart", "1.0.0"), ("horse", "2.0.0")]).await.unwrap();
     // A person approves what can never be installed here.
     rig.until_offered("cart", "cart.v1.1.0").await.unwrap();
@@ -275,11 +270,9 @@ async fn a_neighbour_that_is_stuck_holds_and_is_named() {
     assert!(!json!(plans).to_string().contains("horse.v2.1.0"), "{plans:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_csv_that_nobody_refers_to_is_adopted_and_upgraded() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
+async fn a_csv_that_nobody_refers_to_is_adopted_and_upgraded(world: World) {
     let releases = [Release::new("raft", "1.0.0"), Release::new("raft", "1.1.0").replaces("1.0.0")];
-    let rig = Rig::start(cluster, "adopted", &releases).await.unwrap();
+    let rig = Rig::start(world, "adopted", &releases).await.unwrap();
     rig.install(&[("raft", "1.0.0")]).await.unwrap();
     rig.until_offered("raft", "raft.v1.1.0").await.unwrap();
     rig.objects.delete(SUBSCRIPTION, &rig.namespace, "raft").await.unwrap();
@@ -290,4 +283,14 @@ async fn a_csv_that_nobody_refers_to_is_adopted_and_upgraded() {
     assert_eq!(written(&rig), ["patch subscriptions/status", "patch installplans"]);
     assert_eq!(rig.approved().await.unwrap(), ["raft.v1.1.0"]);
     assert_eq!(rig.csvs().await.unwrap(), ["raft.v1.1.0"]);
+}
+
+in_both_worlds! {
+    shared_if_long {
+        a_plan_that_olm_gave_up_is_tried_again_once_the_objects_fit,
+        without_the_remedy_it_ends_and_says_which_there_is_and_a_retry_with_it_goes_on,
+        a_step_that_olm_gave_up_is_taken_back_and_made_anew,
+        a_neighbour_that_is_stuck_holds_and_is_named,
+        a_csv_that_nobody_refers_to_is_adopted_and_upgraded,
+    }
 }

@@ -332,8 +332,8 @@ impl Rig {
 
     /// Puts an agent on the cluster whose remedies are switched so, with the rights for it.
     pub(crate) async fn agent_with(&self, remedies: Remedies) -> Result<Agent> {
-        if remedies == Remedies::Enabled {
-            self.account().allow(&self.objects, Grant::Remedies).await?;
+        if let (Side::Real { account, .. }, Remedies::Enabled) = (&self.side, remedies) {
+            account.allow(&self.objects, Grant::Remedies).await?;
         }
         self.run_agent(Life { remedies, ..Life::default() }).await
     }

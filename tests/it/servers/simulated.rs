@@ -127,8 +127,10 @@ fn event(entry: &AuditEntry) -> Value {
         && request.verb == Verb::Patch
         && request.subresource.is_empty()
         && entry.effect == AuditEffect::Changed;
+    let subresource = (!request.subresource.is_empty()).then_some(&*request.subresource);
     json!({
-        "objectRef": {"resource": format!("{}s", kind.to_lowercase()),
+        "verb": format!("{:?}", request.verb).to_lowercase(),
+        "objectRef": {"resource": format!("{}s", kind.to_lowercase()), "subresource": subresource,
             "namespace": request.namespace, "name": request.name},
         "requestObject": {"spec": {"approved": is_approval}},
         "responseStatus": {"code": entry.code},

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{
-    Cluster,
+    Cluster, World, in_both_worlds,
     objects::{CATALOG_SOURCE, CSV, Objects},
     olm::HOME,
     rig::Rig,
@@ -25,10 +25,8 @@ async fn history(rig: &Rig, csv: &str) -> Vec<(String, String)> {
     conditions.iter().map(|c| (text(&c["phase"]), text(&c["reason"]))).collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rollout_past_olms_timeout_is_waited_for_and_ends_well() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
-    let rig = Rig::start(cluster, "timeout", &chain("barrel", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn a_rollout_past_olms_timeout_is_waited_for_and_ends_well(world: World) {
+    let rig = Rig::start(world, "timeout", &chain("barrel", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("barrel", "1.0.0")]).await.unwrap();
     rig.workloads.tell("barrel", Rollout::Never);
     let _agent = rig.agent_with_deadline(HOUR).await.unwrap();
@@ -51,10 +49,8 @@ async fn a_rollout_past_olms_timeout_is_waited_for_and_ends_well() {
     assert!(history.contains(&("Failed".to_owned(), "InstallCheckFailed".to_owned())));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rollout_that_fails_for_a_while_is_told_of_and_ends_well() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
-    let rig = Rig::start(cluster, "heals", &chain("pail", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn a_rollout_that_fails_for_a_while_is_told_of_and_ends_well(world: World) {
+    let rig = Rig::start(world, "heals", &chain("pail", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("pail", "1.0.0")]).await.unwrap();
     rig.workloads.tell("pail", Rollout::DeadlineExceeded);
     let _agent = rig.agent_with_deadline(HOUR).await.unwrap();
@@ -66,10 +62,8 @@ async fn a_rollout_that_fails_for_a_while_is_told_of_and_ends_well() {
     assert_eq!(rig.approved().await.unwrap(), ["pail.v1.1.0"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_rollout_is_waited_for() {
-    let Some(cluster) = Cluster::shared_if_long().await else { return };
-    let rig = Rig::start(cluster, "slow", &chain("jug", &["1.0.0", "1.1.0"])).await.unwrap();
+async fn a_slow_rollout_is_waited_for(world: World) {
+    let rig = Rig::start(world, "slow", &chain("jug", &["1.0.0", "1.1.0"])).await.unwrap();
     rig.install(&[("jug", "1.0.0")]).await.unwrap();
     rig.workloads.tell("jug", Rollout::Well(Duration::from_secs(100)));
     let _agent = rig.agent_with_deadline(HOUR).await.unwrap();
@@ -106,4 +100,12 @@ async fn a_foreign_catalog_that_never_answered_holds_and_is_named() {
     objects.delete(CATALOG_SOURCE, HOME, "unrelated").await.unwrap();
     rig.until_state("Succeeded").await.unwrap();
     assert_eq!(rig.approved().await.unwrap(), ["ladle.v1.1.0"]);
+}
+
+in_both_worlds! {
+    shared_if_long {
+        a_rollout_past_olms_timeout_is_waited_for_and_ends_well,
+        a_rollout_that_fails_for_a_while_is_told_of_and_ends_well,
+        a_slow_rollout_is_waited_for,
+    }
 }

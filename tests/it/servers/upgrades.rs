@@ -292,20 +292,22 @@ async fn an_agent_that_dies_and_comes_back_approves_nothing_twice(world: World) 
     assert_eq!(rig.csvs().await.unwrap(), ["bellows.v1.2.0"]);
 }
 
-in_both_worlds! { shared:
-    a_path_of_two_hops_is_gone_hop_by_hop,
-    a_skip_range_is_one_hop,
-    two_operators_of_a_namespace_move_by_one_approval,
-    a_new_dependency_comes_with_the_step_that_needs_it,
-    what_needs_a_newer_kubernetes_is_held_and_nothing_is_written,
-    an_operator_that_must_not_be_upgraded_now_is_held_until_it_may,
-    two_operatorgroups_hold_until_one_is_gone,
-    a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved,
-    a_catalog_that_is_down_holds_until_it_is_back,
-    a_version_that_never_comes_up_is_stalled_with_olms_words,
-    a_rollout_past_its_deadline_is_named_with_olms_words,
-    a_csv_that_no_subscription_refers_to_is_named,
-    without_an_operatorgroup_nothing_moves_until_there_is_one,
-    a_plan_that_no_subscription_refers_to_any_more_is_deleted_and_never_run,
-    an_agent_that_dies_and_comes_back_approves_nothing_twice,
+in_both_worlds! {
+    shared {
+        a_path_of_two_hops_is_gone_hop_by_hop,
+        a_skip_range_is_one_hop,
+        two_operators_of_a_namespace_move_by_one_approval,
+        a_new_dependency_comes_with_the_step_that_needs_it,
+        what_needs_a_newer_kubernetes_is_held_and_nothing_is_written,
+        an_operator_that_must_not_be_upgraded_now_is_held_until_it_may,
+        two_operatorgroups_hold_until_one_is_gone,
+        a_plan_that_the_catalog_has_overtaken_is_refreshed_and_not_approved,
+        a_catalog_that_is_down_holds_until_it_is_back,
+        a_version_that_never_comes_up_is_stalled_with_olms_words,
+        a_rollout_past_its_deadline_is_named_with_olms_words,
+        a_csv_that_no_subscription_refers_to_is_named,
+        without_an_operatorgroup_nothing_moves_until_there_is_one,
+        a_plan_that_no_subscription_refers_to_any_more_is_deleted_and_never_run,
+        an_agent_that_dies_and_comes_back_approves_nothing_twice,
+    }
 }

@@ -27,7 +27,7 @@ static INSTALLED: LazyLock<Mutex<BTreeMap<[u8; 32], Arc<Value>>>> = LazyLock::ne
 /// No process needs more; beyond it definitions are compiled each time.
 const COMPILED_MAX: usize = 256;
 
-/// The kind a definition defines, its storage version if there are several.
+/// The kind a definition defines.
 pub(super) fn kind_of(crd: &Value) -> Result<Arc<Kind>, ApiError> {
     let bytes = crd.get("spec").map(Value::to_string).unwrap_or_default();
     let digest: [u8; 32] = Sha256::digest(bytes.as_bytes()).into();
@@ -70,6 +70,8 @@ fn compile(crd: &Value) -> Result<Kind, ApiError> {
         .map(Schema::compile)
         .transpose()
         .map_err(|why| refuse("spec.versions[0].schema.openAPIV3Schema", &why))?;
+    let others = versions.into_iter().flatten().filter(|other| other["served"] == true);
+    let others = others.filter(|other| other.get("name") != version.get("name"));
     let list = |pointer: &str| owned_list(crd.pointer(pointer));
     let status = version.pointer("/subresources/status").is_some();
     let scope = match text("/spec/scope") {
@@ -82,6 +84,9 @@ fn compile(crd: &Value) -> Result<Kind, ApiError> {
         version: Cow::Owned(
             version.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
         ),
+        others: others
+            .filter_map(|other| Some(Cow::Owned(other.get("name")?.as_str()?.to_owned())))
+            .collect(),
         plural: Cow::Owned(plural.to_owned()),
         singular: Cow::Owned(
             text("/spec/names/singular").map_or_else(|| kind.to_lowercase(), str::to_owned),
@@ -144,6 +149,21 @@ pub(super) fn established(crd: &Value, now: &str) -> Value {
                 .collect::<Vec<_>>()
         }),
     })
+}
+
+/// Adds the version that objects are stored in from now on to those that they were.
+pub(super) fn stored(crd: &mut Value) {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
+    let is_stored = |version: &&Value| version["storage"] == true;
+    let Some(name) = versions.and_then(|versions| versions.iter().find(is_stored)) else { return };
+    let name = name["name"].clone();
+    let Some(stored) = crd.pointer_mut("/status/storedVersions").and_then(Value::as_array_mut)
+    else {
+        return;
+    };
+    if !stored.contains(&name) {
+        stored.push(name);
+    }
 }
 
 /// Reads a definition written in YAML, as `kubectl apply -f` would be given it.

@@ -20,8 +20,10 @@ pub struct Gk {
 pub struct Kind {
     /// Group and kind.
     pub gk: Gk,
-    /// The one version served.
+    /// The version that objects are stored in, and served.
     pub version: Cow<'static, str>,
+    /// Further versions in which the same objects are served.
+    pub others: Vec<Cow<'static, str>>,
     /// The resource name in paths.
     pub plural: Cow<'static, str>,
     /// The name for one of them.
@@ -139,6 +141,11 @@ impl Kind {
     /// The kind of a list of them.
     pub fn list_kind(&self) -> String {
         format!("{}List", self.gk.kind())
+    }
+
+    /// Every version that is served, the stored one first.
+    pub fn versions(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.version).chain(&self.others).map(|version| &**version)
     }
 
     /// Whether its objects live in a namespace.

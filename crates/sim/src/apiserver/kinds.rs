@@ -177,9 +177,9 @@ impl Kinds {
 
     /// The kind served under a path.
     pub fn serving(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.0
-            .values()
-            .find(|k| k.gk.group() == group && k.version == version && k.plural == plural)
+        self.0.values().find(|k| {
+            k.gk.group() == group && k.plural == plural && k.versions().any(|v| v == version)
+        })
     }
 
     /// All kinds, by group and name.
@@ -209,6 +209,7 @@ impl Line {
         Arc::new(Kind {
             gk: Gk::of(self.group, self.kind),
             version: Cow::Borrowed(self.version),
+            others: vec![],
             plural: Cow::Borrowed(self.plural),
             singular: Cow::Owned(self.kind.to_lowercase()),
             scope: if is("ns") { Scope::Namespaced } else { Scope::Cluster },

@@ -221,6 +221,17 @@ impl State {
         self.kinds.get(gk).cloned().ok_or_else(|| ApiError::unknown_kind(gk))
     }
 
+    /// Another definition of a kind: its objects are in its storage version from now on.
+    fn redefine(&mut self, kind: Arc<Kind>) {
+        let version = kind.api_version();
+        for object in self.objects.get_mut(&kind.gk).into_iter().flat_map(BTreeMap::values_mut) {
+            if object["apiVersion"] != version.as_str() {
+                Arc::make_mut(object)["apiVersion"] = version.as_str().into();
+            }
+        }
+        Arc::make_mut(&mut self.kinds).insert(kind);
+    }
+
     fn find(&self, gk: &Gk, key: &Key) -> Option<&Arc<Value>> {
         self.objects.get(gk)?.get(key)
     }

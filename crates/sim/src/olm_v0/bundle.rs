@@ -78,7 +78,7 @@ impl Bundle {
         })
     }
 
-    /// The CRDs to install, without their schemas.
+    /// The CRDs to install.
     pub(crate) fn crds(&self) -> Vec<Value> {
         let inline: Vec<Value> = self
             .objects
@@ -194,20 +194,11 @@ fn deployment_spec(name: &str, image: &str, replicas: u64) -> Value {
 }
 
 fn kept_crd(crd: &Value) -> Value {
-    let versions: Vec<Value> = array(crd, "/spec/versions")
-        .iter()
-        .map(|v| json!({ "name": v["name"], "served": v["served"], "storage": v["storage"] }))
-        .collect();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": { "name": text(crd, "/metadata/name"), "labels": { "olm.managed": "true" } },
-        "spec": {
-            "group": at(crd, "/spec/group"),
-            "names": at(crd, "/spec/names"),
-            "scope": at(crd, "/spec/scope"),
-            "versions": versions,
-        },
+        "spec": at(crd, "/spec"),
     })
 }
 

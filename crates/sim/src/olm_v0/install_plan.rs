@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Key, OlmV0, Task,
+    Key, OlmV0, Task, definitions,
     objects::{array, at, set, stamp, text},
     phase::Groups,
     queue::after,
@@ -271,8 +271,8 @@ impl OlmV0 {
             .iter()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect();
-        let refusal = csvs.iter().find_map(|csv| self.refusals.get(csv)).cloned();
-        if let Some(refusal) = refusal {
+        let scripted = csvs.iter().find_map(|csv| self.refusals.get(csv)).cloned();
+        if let Some(refusal) = scripted.or_else(|| self.refused_definition(plan)) {
             self.refused(key, &refusal);
             return;
         }
@@ -288,6 +288,17 @@ impl OlmV0 {
         let run = self.runs.entry(key.clone()).or_default();
         run.stage = Stage::Finishing;
         self.wake(key, due);
+    }
+
+    /// Why a definition of the plan is refused.
+    fn refused_definition(&self, plan: &Value) -> Option<Refusal> {
+        array(plan, "/status/plan").iter().find_map(|step| {
+            if text(step, "/resource/kind") != "CustomResourceDefinition" {
+                return None;
+            }
+            let manifest = serde_json::from_str(text(step, "/resource/manifest")).ok()?;
+            definitions::refusal(&self.objects, &manifest)
+        })
     }
 
     fn apply_step(&self, plan: &Key, step: &Value) {

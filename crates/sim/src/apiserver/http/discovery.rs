@@ -24,8 +24,10 @@ pub(super) type Served = BTreeMap<(String, String), Vec<Arc<Kind>>>;
 pub(super) fn served(kinds: &Kinds) -> Served {
     let mut served = Served::new();
     for kind in kinds.iter() {
-        let at = (kind.gk.group().to_owned(), kind.version.to_string());
-        served.entry(at).or_default().push(Arc::clone(kind));
+        for version in kind.versions() {
+            let at = (kind.gk.group().to_owned(), version.to_owned());
+            served.entry(at).or_default().push(Arc::clone(kind));
+        }
         if kind.gk == gk::EVENT {
             let at = ("events.k8s.io".to_owned(), "v1".to_owned());
             served.entry(at).or_default().push(Arc::clone(kind));

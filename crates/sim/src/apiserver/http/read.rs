@@ -15,7 +15,6 @@ use super::{
 use crate::apiserver::{
     ApiServer,
     error::{ApiError, Reason},
-    events::View,
     meta,
     selector::Selector,
     store::Key,
@@ -211,9 +210,6 @@ impl Page {
 impl Target {
     /// The `apiVersion` the client sees.
     pub(super) fn api_version(&self) -> String {
-        match self.view {
-            View::Stored => self.kind.api_version(),
-            View::EventsV1 => "events.k8s.io/v1".to_owned(),
-        }
+        self.view.api_version().map_or_else(|| self.kind.api_version(), str::to_owned)
     }
 }

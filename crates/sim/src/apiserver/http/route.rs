@@ -12,11 +12,11 @@ use crate::apiserver::{
     ApiServer,
     audit::{Request, Verb},
     error::{ApiError, Reason},
-    events::View,
     kind::Kind,
     kinds::gk,
     meta,
     store::{FieldValidation, WriteOptions},
+    view::View,
 };
 
 /// One request, read.
@@ -168,15 +168,21 @@ impl Route {
             _ => return Err(ApiError::unknown_resource()),
         };
         let [group, version] = at;
-        let (served_group, view) = match group {
-            "events.k8s.io" => ("", View::EventsV1),
-            _ => (group, View::Stored),
-        };
+        let is_event = group == "events.k8s.io";
+        let served_group = if is_event { "" } else { group };
         let kinds = server.store().kinds();
         let kind = kinds
             .serving(served_group, version, plural)
-            .filter(|kind| view == View::Stored || kind.gk == gk::EVENT)
+            .filter(|kind| !is_event || kind.gk == gk::EVENT)
             .ok_or_else(ApiError::unknown_resource)?;
+        let view = if is_event {
+            View::EventsV1
+        } else if kind.version == version {
+            View::Stored
+        } else {
+            let outward = format!("{group}/{version}").into();
+            View::Version { outward, stored: kind.api_version().into() }
+        };
         let is_status = match subresource {
             "" => false,
             "status" if kind.has_status() => true,

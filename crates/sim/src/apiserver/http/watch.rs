@@ -268,7 +268,7 @@ impl Target {
     fn duplicate(&self) -> Self {
         Self {
             kind: Arc::clone(&self.kind),
-            view: self.view,
+            view: self.view.clone(),
             namespace: self.namespace.clone(),
             name: self.name.clone(),
             is_status: self.is_status,

@@ -14,12 +14,12 @@ use crate::apiserver::{
     ApiServer,
     audit::AuditEffect,
     error::ApiError,
-    events::View,
     kind::Gk,
     meta,
     patch::PatchKind,
     selector::Selector,
     store::{Deleted, Effect, Force, Key, Outcome, Part, Precondition, Propagation},
+    view::View,
 };
 
 pub(super) fn create(server: &ApiServer, call: &Call, target: &Target) -> Result<Answer, ApiError> {
@@ -77,9 +77,9 @@ pub(super) fn patch(server: &ApiServer, call: &Call, target: &Target) -> Result<
         &target.key(),
         target.part(),
         call.write_options(),
-        |live| match target.view {
+        |live| match &target.view {
             View::Stored => patch_kind.run(live, &patch),
-            View::EventsV1 => {
+            View::EventsV1 | View::Version { .. } => {
                 let seen = target.view.outward(live);
                 patch_kind.run(&seen, &patch).map(|next| target.view.inward(next))
             }

@@ -162,8 +162,9 @@ impl<'a> Write<'a> {
         }
         if self.kind.gk == gk::CRD && live.get("spec") != next.get("spec") {
             let kind = crd::kind_of(&next)?;
+            crd::stored(&mut next);
             if !self.options.dry_run {
-                Arc::make_mut(&mut state.kinds).insert(kind);
+                state.redefine(kind);
             }
         }
         if self.options.dry_run {

@@ -1,6 +1,9 @@
-//! Events have two forms, `v1` and `events.k8s.io/v1`, of one object. The store keeps the first.
+//! Objects have one form in the store, and may have others for clients.
+//!
+//! Events have two, `v1` and `events.k8s.io/v1`; the store keeps the first. Custom resources have one
+//! for each version served: nothing but `apiVersion` differs.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -16,27 +19,36 @@ const NAMES: [(&str, &str); 7] = [
 ];
 
 /// The form in which a client sees objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum View {
     /// As they are stored.
     Stored,
+    /// In another version of their kind.
+    Version {
+        /// `apiVersion` for the client.
+        outward: Arc<str>,
+        /// `apiVersion` in the store.
+        stored: Arc<str>,
+    },
     /// Core events as those of `events.k8s.io/v1`.
     EventsV1,
 }
 
 impl View {
     /// The `apiVersion` clients see, where it is not the stored one.
-    pub(super) fn api_version(self) -> Option<&'static str> {
+    pub(super) fn api_version(&self) -> Option<&str> {
         match self {
             Self::Stored => None,
+            Self::Version { outward, .. } => Some(outward),
             Self::EventsV1 => Some("events.k8s.io/v1"),
         }
     }
 
     /// An object as the client sees it.
-    pub(super) fn outward(self, object: &Value) -> Cow<'_, Value> {
+    pub(super) fn outward<'o>(&self, object: &'o Value) -> Cow<'o, Value> {
         match self {
             Self::Stored => Cow::Borrowed(object),
+            Self::Version { outward, .. } => Cow::Owned(versioned(object.clone(), outward)),
             Self::EventsV1 => Cow::Owned(renamed(
                 object,
                 |name| pick(name, |(there, here)| (here, there)),
@@ -46,12 +58,20 @@ impl View {
     }
 
     /// What the client sent, as it is stored.
-    pub(super) fn inward(self, object: Value) -> Value {
+    pub(super) fn inward(&self, object: Value) -> Value {
         match self {
             Self::Stored => object,
+            Self::Version { stored, .. } => versioned(object, stored),
             Self::EventsV1 => renamed(&object, |name| pick(name, |pair| pair), "v1"),
         }
     }
+}
+
+fn versioned(mut object: Value, version: &str) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), version.into());
+    }
+    object
 }
 
 fn pick(
@@ -87,5 +107,14 @@ mod tests {
             "involvedObject": {"name": "x"}, "reason": "R"})
         );
         assert_eq!(*View::EventsV1.outward(&stored), sent);
+    }
+
+    #[test]
+    fn another_version_is_the_same_object() {
+        let view = View::Version { outward: "g/v2".into(), stored: "g/v1".into() };
+        let sent = json!({"apiVersion": "g/v2", "kind": "K", "spec": {"size": 1}});
+        let stored = view.inward(sent.clone());
+        assert_eq!(stored, json!({"apiVersion": "g/v1", "kind": "K", "spec": {"size": 1}}));
+        assert_eq!(*view.outward(&stored), sent);
     }
 }

@@ -29,6 +29,7 @@ use crate::{
 };
 
 mod assemble;
+mod connections;
 mod custom;
 mod describe;
 mod error;

@@ -8,20 +8,19 @@ use std::{collections::BTreeMap, pin::Pin, sync::Arc, time::Duration};
 use futures::{Stream, stream};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tonic::{
-    Request, Response, Status,
-    transport::{Server, server::TcpIncoming},
-};
+use tonic::{Request, Response, Status, transport::Server};
 use wavelift_catalog::{Catalog, Limits, pin::Kept};
 use wavelift_proto::olm_registry::{
     self as wire,
     registry_server::{Registry, RegistryServer},
 };
 
-use super::{Assembly, CatalogSource, Error, MESSAGE_BYTES_MAX};
+use super::{Assembly, CatalogSource, Error, MESSAGE_BYTES_MAX, connections};
 
 /// Bundles that one pinned catalog may keep.
 const BUNDLES_MAX: usize = 100;
+/// Connections at the same time: OLM's catalog operator has one, another while it starts anew.
+const CONNECTIONS_MAX: usize = 16;
 /// Calls that are answered at the same time on one connection.
 const STREAMS_MAX: u32 = 32;
 /// How long one call may take.
@@ -154,6 +153,7 @@ impl Pinned {
     ) -> Result<(), tonic::transport::Error> {
         let service = RegistryServer::new(Service(Arc::new(self)))
             .max_decoding_message_size(MESSAGE_BYTES_MAX / 16);
+        let incoming = connections::at_most(CONNECTIONS_MAX, listener);
         Server::builder()
             .timeout(CALL_MAX)
             .max_concurrent_streams(STREAMS_MAX)
@@ -161,7 +161,7 @@ impl Pinned {
             .http2_keepalive_interval(Some(CALL_MAX))
             .http2_keepalive_timeout(Some(CALL_MAX))
             .add_service(service)
-            .serve_with_incoming_shutdown(TcpIncoming::from(listener), stop.cancelled_owned())
+            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
             .await
     }
 }

@@ -72,6 +72,12 @@ impl Executor {
         let (Some(running), Some(step)) = (&mut self.running, next.steps.get(index)) else {
             return Wake::default();
         };
+        let (Some(link), Some(status)) = (&self.link, &upgrade.status) else {
+            return Wake::default();
+        };
+        if upgrade.spec.origin != Origin::Hub {
+            return Wake::default();
+        }
         let words = Box::new((
             index,
             ClusterUpgradeStatus {
@@ -81,13 +87,9 @@ impl Executor {
                 ..ClusterUpgradeStatus::default()
             },
         ));
-        let is_news = running.said.as_ref() != Some(&words);
-        if upgrade.spec.origin != Origin::Hub || !is_news {
+        if running.said.as_ref() == Some(&words) {
             return Wake::default();
         }
-        let (Some(link), Some(status)) = (&self.link, &upgrade.status) else {
-            return Wake::default();
-        };
         let (Some(fence), Some(key)) =
             (fence(upgrade), journal::key(upgrade, self.settings.cluster.as_str()))
         else {

@@ -48,31 +48,28 @@ pub(super) fn is_terminal(state: Option<ClusterStateName>) -> bool {
 
 /// Reads an agent's status and brings it within the API's limits.
 pub(super) fn read(json: &[u8]) -> Result<ClusterUpgradeStatus, Error> {
-    if json.len() > STATUS_BYTES_MAX {
-        return Err(Error::TooLong(json.len()));
-    }
-    let mut status: ClusterUpgradeStatus = serde_json::from_slice(json)?;
+    let mut status = document(json)?;
     match status.state {
         None | Some(ClusterStateName::Unreachable) => return Err(Error::State(status.state)),
         // The only reason of its own that an agent has to leave something out.
         Some(ClusterStateName::Skipped) => status.skip_reason = Some(SkipReasonName::Cancelled),
         Some(_) => status.skip_reason = None,
     }
-    bound(&mut status);
     Ok(status)
 }
 
 /// Reads what an agent says between two transitions, which may be nothing.
 pub(super) fn words(json: &[u8]) -> Result<Option<ClusterUpgradeStatus>, Error> {
-    if json.is_empty() {
-        return Ok(None);
-    }
+    if json.is_empty() { Ok(None) } else { document(json).map(Some) }
+}
+
+fn document(json: &[u8]) -> Result<ClusterUpgradeStatus, Error> {
     if json.len() > STATUS_BYTES_MAX {
         return Err(Error::TooLong(json.len()));
     }
-    let mut words: ClusterUpgradeStatus = serde_json::from_slice(json)?;
-    bound(&mut words);
-    Ok(Some(words))
+    let mut status = serde_json::from_slice(json)?;
+    bound(&mut status);
+    Ok(status)
 }
 
 /// How many steps are done.

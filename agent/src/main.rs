@@ -3,7 +3,8 @@
 use clap::Parser as _;
 use wavelift_agent::config::{Args, run};
 
-#[tokio::main]
+// It waits nearly all the time, and a thread for each of a large node's processors would cost memory.
+#[tokio::main(worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
     run(Args::parse()).await
 }

@@ -18,8 +18,10 @@ use crate::objects::{
     Subscription,
 };
 
-/// How many objects a list asks for at a time; CSVs are large before they are cut down.
+/// How many objects a list asks for at a time.
 const PAGE: u32 = 100;
+/// How many CSVs: each is up to a megabyte before it is cut down.
+const PAGE_OF_CSVS: u32 = 10;
 
 /// Raised whenever something that is mirrored changes.
 #[derive(Debug, Clone)]
@@ -77,7 +79,7 @@ impl Mirror {
     pub fn start(client: &Client, namespace: &str) -> Self {
         let changed = Changed::new();
         let config = watcher::Config::default().page_size(PAGE);
-        let not_copied = config.clone().labels(&format!("!{COPIED_FROM}"));
+        let not_copied = config.clone().labels(&format!("!{COPIED_FROM}")).page_size(PAGE_OF_CSVS);
         Self {
             subscriptions: Watched::start(
                 Api::all(client.clone()),

@@ -6,6 +6,8 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 
 /// A folder with the programs, for a test that runs where nothing can be built.
 const PROGRAMS: &str = "WAVELIFT_PROGRAMS";
+/// The profile of what is shipped.
+const SHIPPED: &str = "dist";
 
 static BUILT: OnceLock<Result<Programs, String>> = OnceLock::new();
 
@@ -38,25 +40,39 @@ fn find() -> Result<Programs> {
 
 /// Builds the programs of packages in the profile of this test; the folder that they are in then.
 pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
-    // target/<profile>/deps/<this test>
-    let here = std::env::current_exe().context("where is this test?")?;
-    let dir = here.ancestors().nth(2).context("a test lies two folders deep")?;
+    let dir = profile_dir()?;
     let profile = dir.file_name().and_then(|name| name.to_str()).unwrap_or("debug");
-    let target = dir.parent().context("a profile lies in the target folder")?;
+    let profile = if profile == "debug" { "dev" } else { profile };
+    // This crate too: with it the dependencies have the features they were tested with.
+    cargo_build(profile, &[&["wavelift-tests"], packages].concat())?;
+    Ok(dir)
+}
+
+/// Builds the agent as it is shipped.
+pub(crate) fn shipped_agent() -> Result<PathBuf> {
+    cargo_build(SHIPPED, &["wavelift-agent"])?;
+    Ok(profile_dir()?.with_file_name(SHIPPED).join("wavelift-agent"))
+}
+
+/// `target/<profile>`, where this test is `target/<profile>/deps/<test>`.
+fn profile_dir() -> Result<PathBuf> {
+    let here = std::env::current_exe().context("where is this test?")?;
+    Ok(here.ancestors().nth(2).context("a test lies two folders deep")?.to_path_buf())
+}
+
+fn cargo_build(profile: &str, packages: &[&str]) -> Result<()> {
+    let dir = profile_dir()?;
     let output = cargo()
-        .args(["build", "--quiet", "--bins"])
-        .args(["--profile", if profile == "debug" { "dev" } else { profile }])
-        // This crate too: with it the dependencies have the features they were tested with.
-        .args(["-p", "wavelift-tests"])
+        .args(["build", "--quiet", "--bins", "--profile", profile])
         .args(packages.iter().flat_map(|package| ["-p", package]))
         .arg("--target-dir")
-        .arg(target)
+        .arg(dir.parent().context("a profile lies in the target folder")?)
         .current_dir(wavelift_runtime::testing::workspace_root())
         .output()
         .context("cannot run cargo")?;
     let told = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "cargo cannot build the programs under test:\n{told}");
-    Ok(dir.to_path_buf())
+    Ok(())
 }
 
 /// The cargo that runs this test, without what it says of this crate: build scripts that look at

@@ -13,7 +13,7 @@ use wavelift_sim::apiserver::gk;
 
 use super::row;
 use crate::{
-    harness::{binaries::programs, child::Child, hub::HubSide},
+    harness::{binaries::shipped_agent, child::Child, hub::HubSide},
     servers::{
         Cluster,
         objects::{CSV, DEPLOYMENT, NAMESPACE, OLM_CONFIG, OPERATOR_GROUP, Objects, SUBSCRIPTION},
@@ -53,7 +53,7 @@ async fn resident_and_processor_time_of_an_agent() {
 }
 
 async fn measure(cluster: Arc<Cluster>) -> Result<()> {
-    let agent = &programs()?.agent;
+    let agent = tokio::task::spawn_blocking(shipped_agent).await??;
     let objects = cluster.objects().await?;
     let (everywhere, teams) = fill(&cluster, &objects).await?;
     let counts = [
@@ -62,14 +62,14 @@ async fn measure(cluster: Arc<Cluster>) -> Result<()> {
         (CSV, "ClusterServiceVersions, copies among them"),
     ];
     for (kind, name) in counts {
-        row(name, &objects.list(kind, "").await?.len().to_string());
+        row(name, &objects.count(kind, "").await?.to_string());
     }
     let rig = &teams[0];
     let dir = TempDir::new()?;
     let (hub, stop) = (hub(&dir).await?, CancellationToken::new());
     let target = tokio::sync::watch::Sender::new(None);
     let running = hub.inside(&target, stop.clone()).await?;
-    let agent = spawn(agent, rig, (&hub, running.link_address()), &dir)?;
+    let agent = spawn(&agent, rig, (&hub, running.link_address()), &dir)?;
     sleep(WARM_UP).await;
     let ((), idle) = watch(agent.id(), sleep(IDLE)).await?;
     idle.tell("agent, idle for five minutes");
@@ -104,11 +104,8 @@ async fn fill(cluster: &Arc<Cluster>, objects: &Objects) -> Result<(Rig, Vec<Rig
     });
     let teams: Vec<Rig> = stream::iter(teams).buffered(INSTALLS).try_collect().await?;
     let wanted = EVERYWHERE * TENANTS;
-    let is_copied = || async {
-        let csvs = objects.list(CSV, "").await?;
-        let is_copy = |csv: &&Value| csv["metadata"]["labels"]["olm.copiedFrom"].is_string();
-        Ok((csvs.iter().filter(is_copy).count() >= wanted).then_some(()))
-    };
+    let is_copied =
+        || async { Ok((objects.count(CSV, "olm.copiedFrom").await? >= wanted).then_some(())) };
     objects.until_late("copies in all namespaces", is_copied).await?;
     Ok((everywhere, teams))
 }

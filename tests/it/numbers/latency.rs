@@ -3,7 +3,7 @@
 //! The object is an OperatorCondition: every word in it is relayed, so that each change can be told
 //! from the one before. It goes the way of all others: watch, status, link, hub.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use anyhow::{Result, ensure};
 use rand::{Rng as _, SeedableRng as _};
@@ -32,8 +32,9 @@ const NAMESPACE: &str = "ferry-system";
 const CSV: &str = "ferry-operator.v2.1.0";
 /// How often the hub is asked.
 const LOOK: Duration = Duration::from_millis(1);
-/// Between two probes, so that one does not wait for the other.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Between two probes, in milliseconds: one does not wait for the other, and none keeps step with
+/// what the hub does at regular times.
+const PAUSE: RangeInclusive<u64> = 50..=250;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn from_olm_to_the_hubs_api() {
@@ -81,7 +82,7 @@ async fn measure() -> Result<()> {
             sleep(LOOK).await;
         }
         times.push(start.elapsed());
-        sleep(PAUSE).await;
+        sleep(Duration::from_millis(dice.random_range(PAUSE))).await;
     }
     stop.cancel();
     times.sort_unstable();

@@ -125,6 +125,12 @@ impl Objects {
         Ok(values.collect::<Result<_, _>>()?)
     }
 
+    /// How many there are in all namespaces with these labels; nothing but metadata is read.
+    pub(crate) async fn count(&self, kind: Kind, labels: &str) -> Result<usize> {
+        let params = ListParams::default().labels(labels);
+        Ok(self.api(kind, "").list_metadata(&params).await?.items.len())
+    }
+
     /// A merge patch.
     pub(crate) async fn patch(
         &self,

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use wavelift_api::live::{BlockerKind, DifferenceKind};
+use wavelift_catalog::{Catalog, Fbc, Limits};
 
 use super::harness::*;
 use crate::preview::{Counted, Preview, counts};
@@ -101,6 +102,60 @@ async fn what_cannot_be_had_is_missing_and_never_no_change() {
     let changes = || world.fleet("up").status.unwrap().changes;
     world.until("it is in the status", || changes().len() == 3).await;
     assert!(changes().iter().all(|group| group.missing > 0));
+    leader.stop().await;
+}
+
+/// The head can be reached from everything below it, and OLM takes the head.
+fn jumping() -> Catalog {
+    let bundle = |version: &str| {
+        json!({"schema": "olm.bundle", "name": format!("tea.v{version}"), "package": "tea",
+            "image": format!("img/tea.v{version}"), "properties": [{"type": "olm.package",
+                "value": {"packageName": "tea", "version": version}}]})
+    };
+    let entries = json!([
+        {"name": "tea.v1.0.0"},
+        {"name": "tea.v1.1.0", "replaces": "tea.v1.0.0"},
+        {"name": "tea.v1.2.0", "replaces": "tea.v1.1.0", "skipRange": "<1.2.0"},
+    ]);
+    let mut documents = vec![
+        json!({"schema": "olm.package", "name": "tea", "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "name": "stable", "package": "tea", "entries": entries}),
+    ];
+    documents.extend(VERSIONS.map(bundle));
+    let text: Vec<String> = documents.iter().map(ToString::to_string).collect();
+    let fbc = Fbc::parse("tea.json", text.join("\n").as_bytes(), &Limits::default()).unwrap();
+    Catalog::from_fbc(fbc, &Limits::default()).unwrap()
+}
+
+#[tokio::test]
+async fn a_target_that_the_head_jumps_over_is_reached_by_a_pinned_catalog_where_that_is_allowed() {
+    let world = World::new(&["a"]);
+    world.agents.set_inventory("a", "1.0.0", &jumping());
+    let leader = world.lead(1);
+    world.connect(&leader, &["a"]).await;
+    let mut spec = preview_of(&["a"]);
+    spec["targets"] = json!({"operators": [{"package": "tea", "version": "1.1.0"}]});
+    world.apply_fleet("up", &spec);
+    let blockers = || {
+        let preview = leader.preview("up");
+        preview.blockers.iter().map(|one| (one.cluster.to_string(), one.kind)).collect::<Vec<_>>()
+    };
+    let has_no_path = || blockers() == [("a".to_owned(), BlockerKind::NoPath)];
+    world.until("it is said that OLM jumps", has_no_path).await;
+    world.edit_fleet("up", |spec| spec["pinnedCatalog"] = json!("Allowed"));
+    world.until("there is a way", || leader.preview("up").groups.len() == 1).await;
+    assert!(blockers().is_empty(), "{:?}", blockers());
+    let ways = || world.fleet("up").status.unwrap().changes.into_iter().map(|one| one.ways);
+    let way = "tea 1.0.0 -> 1.1.0, stops at 1.1.0 by a pinned catalog";
+    world.until("it is in the status", || ways().collect::<Vec<_>>() == [way]).await;
+    world.edit_fleet("up", |spec| spec["stage"] = json!("Rollout"));
+    let assignment = world.assigned("a", |_| true).await;
+    let spec: serde_json::Value = serde_json::from_slice(&assignment.spec_json).unwrap();
+    let step = &spec["plan"]["steps"][0];
+    assert_eq!(
+        (&step["via"], &step["moves"][0]["toVersion"]),
+        (&json!("PinnedCatalog"), &json!("1.1.0"))
+    );
     leader.stop().await;
 }
 

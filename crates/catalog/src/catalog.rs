@@ -115,6 +115,14 @@ impl Catalog {
         }
     }
 
+    /// Holds inline manifests packed from now on: for who keeps a catalog and seldom looks into them.
+    #[must_use]
+    pub fn packed(mut self) -> Self {
+        let all = self.details.values_mut().flat_map(BTreeMap::values_mut);
+        all.for_each(|details| details.manifests.pack());
+        self
+    }
+
     /// How much of it was read.
     pub fn coverage(&self) -> Coverage {
         self.coverage

@@ -223,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn a_packed_catalog_holds_the_same_pieces() {
+        use base64::{Engine as _, engine::general_purpose::STANDARD};
+        let object = serde_json::json!({"kind": "ConfigMap", "data": {"text": "x".repeat(500)}});
+        let make = || catalog(&STANDARD.encode(object.to_string()), "new");
+        let (packed, plain) = (make().packed(), make());
+        assert_eq!(packed.contents(), plain.contents());
+        let name = plain.contents().manifests("oak", "oak.v1").unwrap();
+        assert_eq!(packed.piece(name), plain.piece(name));
+        let manifests = packed.manifests("oak", "oak.v1").unwrap();
+        assert_eq!(manifests.objects().unwrap(), [object]);
+    }
+
+    #[test]
     fn bytes_under_another_name_are_refused() {
         let name = Digest::of(b"[]");
         assert!(read_manifests(b"[]", &name).is_ok());

@@ -6,10 +6,12 @@ use std::{borrow::Cow, collections::BTreeMap, path::Path, path::PathBuf, sync::A
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
+use self::packed::Packed;
 pub use self::read::Limits;
 use crate::{fbc::FieldError, graph::Property};
 
 mod metadata;
+mod packed;
 mod read;
 pub(crate) mod view;
 
@@ -25,6 +27,8 @@ pub struct Manifests {
 enum Document {
     /// Base64 of JSON or YAML, as it stands in the catalog.
     Inline(Arc<str>),
+    /// The same, packed.
+    Packed(Packed),
     /// Read from a file of the bundle.
     Read { place: Arc<str>, value: Arc<Value> },
 }
@@ -164,8 +168,20 @@ impl Manifests {
     pub fn encoded(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.documents.iter().map(|document| match document {
             Document::Inline(data) => Cow::Borrowed(&**data),
+            Document::Packed(packed) => Cow::Owned(packed.encoded()),
             Document::Read { value, .. } => Cow::Owned(STANDARD.encode(value.to_string())),
         })
+    }
+
+    /// Holds inline manifests deflated from now on: less room, and more work for who looks into one.
+    pub(crate) fn pack(&mut self) {
+        for document in &mut self.documents {
+            if let Document::Inline(data) = document
+                && let Some(packed) = Packed::of(data)
+            {
+                *document = Document::Packed(packed);
+            }
+        }
     }
 
     pub(crate) fn new(encoded: impl IntoIterator<Item = String>) -> Self {
@@ -248,10 +264,8 @@ impl Manifests {
     /// Each manifest, decoded where need be, with its place.
     pub(crate) fn placed(&self) -> impl Iterator<Item = Result<Placed<'_>, Error>> {
         self.documents.iter().enumerate().map(|(index, document)| match document {
-            Document::Inline(data) => Ok(Placed {
-                place: Cow::Owned(format!("inline manifest {index}")),
-                value: Cow::Owned(decode(index, data)?),
-            }),
+            Document::Inline(data) => inline(index, &decode(index, data)?),
+            Document::Packed(packed) => inline(index, &packed.bytes()),
             Document::Read { place, value } => {
                 Ok(Placed { place: Cow::Borrowed(place), value: Cow::Borrowed(value) })
             }
@@ -264,9 +278,14 @@ impl Manifests {
     }
 }
 
-fn decode(index: usize, data: &str) -> Result<Value, Error> {
-    let bytes = STANDARD.decode(data).map_err(|source| Error::Base64 { index, source })?;
-    read::inline(index, &bytes, &Limits::default())
+fn decode(index: usize, data: &str) -> Result<Vec<u8>, Error> {
+    STANDARD.decode(data).map_err(|source| Error::Base64 { index, source })
+}
+
+fn inline(index: usize, bytes: &[u8]) -> Result<Placed<'static>, Error> {
+    let value = read::inline(index, bytes, &Limits::default())?;
+    let place = format!("inline manifest {index}");
+    Ok(Placed { place: Cow::Owned(place), value: Cow::Owned(value) })
 }
 
 #[cfg(test)]

@@ -198,7 +198,7 @@ impl Reading {
 fn make(served: Served, limits: &wavelift_catalog::Limits) -> Result<Arc<Catalog>, Failure> {
     let catalog = served.into_catalog(limits).map_err(|error| Failure::invalid(&error))?;
     catalog.contents();
-    Ok(Arc::new(catalog))
+    Ok(Arc::new(catalog.packed()))
 }
 
 /// Waits until that is so; false when nobody wants anything any more.

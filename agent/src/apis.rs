@@ -124,12 +124,19 @@ pub async fn unreadable(client: &Client, definitions: &[&str]) -> Vec<String> {
     let reader = ApiReader::new(client);
     let mut found = vec![];
     for name in definitions {
-        let Ok(Some(live)) = reader.definition(name).await else { continue };
+        let live = match reader.definition(name).await {
+            Ok(Some(live)) => live,
+            // What is not allowed, or not there, says nothing of the operator.
+            Ok(None) | Err(Failed::Forbidden(_) | Failed::Missing(_)) => continue,
+            Err(Failed::Other(why)) => {
+                found.push(format!("{name}: {why}"));
+                continue;
+            }
+        };
         let text = |at: &str| live.pointer(at).and_then(Value::as_str).unwrap_or_default();
         let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
         for version in served(&live) {
             match reader.page(group, version, plural, 1, None).await {
-                // What is not allowed, or not there yet, says nothing of the operator.
                 Ok(_) | Err(Failed::Forbidden(_) | Failed::Missing(_)) => {}
                 Err(Failed::Other(why)) => found.push(format!("{plural}.{version}.{group}: {why}")),
             }

@@ -106,6 +106,31 @@ const CHECKS: [Check; 12] = [
     (plan_current::NAME, plan_current::check),
 ];
 
+/// The reasons of findings that can hold an upgrade, each with a page in `docs/runbooks`.
+pub const HOLDING: [&str; 21] = [
+    "CannotRead",
+    "CatalogMissing",
+    "CatalogNotRead",
+    "CatalogNotReady",
+    "CatalogStateUnknown",
+    "ConversionWebhookRefused",
+    "CsvMoving",
+    "CsvNotSucceeded",
+    "CustomResourcesInvalid",
+    "DeploymentNotAvailable",
+    "ForeignManager",
+    "InstallPlanRunning",
+    "KubeVersionTooLow",
+    "NoOperatorGroup",
+    "NotDescribed",
+    "NotInstalled",
+    "OperatorNotUpgradeable",
+    "PlanChanged",
+    "StoredVersionRemoved",
+    "TooManyOperatorGroups",
+    "VersionNotUnderstood",
+];
+
 /// Runs all checks.
 pub fn run(facts: &Facts, metrics: &Metrics) -> Vec<Finding> {
     let judge = |(name, check): &Check| {
@@ -239,6 +264,10 @@ fn finding(
     message: String,
     subjects: Vec<String>,
 ) -> Finding {
+    debug_assert!(
+        !matches!(outcome, Outcome::Fail | Outcome::Unknown) || HOLDING.contains(&reason),
+        "{reason} has no page"
+    );
     Finding { check: check.to_owned(), outcome, reason: reason.to_owned(), message, subjects }
 }
 

@@ -20,8 +20,8 @@ use crate::objects::{
 
 /// How many objects a list asks for at a time.
 const PAGE: u32 = 100;
-/// How many CSVs: each is up to a megabyte before it is cut down.
-const PAGE_OF_CSVS: u32 = 10;
+/// How many CSVs and InstallPlans: each is up to a megabyte before it is cut down.
+const PAGE_OF_LARGE: u32 = 10;
 
 /// Raised whenever something that is mirrored changes.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl Mirror {
     pub fn start(client: &Client, namespace: &str) -> Self {
         let changed = Changed::new();
         let config = watcher::Config::default().page_size(PAGE);
-        let not_copied = config.clone().labels(&format!("!{COPIED_FROM}")).page_size(PAGE_OF_CSVS);
+        let not_copied = config.clone().labels(&format!("!{COPIED_FROM}")).page_size(PAGE_OF_LARGE);
         Self {
             subscriptions: Watched::start(
                 Api::all(client.clone()),
@@ -114,7 +114,7 @@ impl Mirror {
         NamespaceMirror {
             install_plans: Watched::start(
                 Api::namespaced(client.clone(), namespace),
-                config.clone(),
+                config.clone().page_size(PAGE_OF_LARGE),
                 self.changed.clone(),
             ),
             deployments: Watched::start(

@@ -18,6 +18,8 @@ mod report;
 mod show;
 mod status;
 
+pub use self::prepare::NO_PATH;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -98,6 +100,8 @@ pub struct Executor {
     pins: Pins,
     /// Not before then is it tried again to take away what is pinned.
     unpin_at: Option<Timestamp>,
+    /// What the API server did not let it take away.
+    left_pinned: Option<String>,
     /// The upgrade under way.
     running: Option<Running>,
     /// What is remembered of upgrades that have not started.
@@ -194,6 +198,7 @@ impl Executor {
             sequence,
             pins: Pins::new(None),
             unpin_at: None,
+            left_pinned: None,
             running: None,
             waiting: BTreeMap::new(),
             told: BTreeSet::new(),

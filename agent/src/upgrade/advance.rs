@@ -356,12 +356,14 @@ impl Executor {
 /// After so many refusals the time to the next try does not double any more.
 const REFUSALS_MAX: u32 = 6;
 
-/// What a restarted agent still knows of a step. Its patience begins anew: how long nobody was
-/// there to look is no fault of the cluster.
+/// What a restarted agent still knows of a step: how far it was, and since when something was
+/// wrong. Its patience begins anew: how long nobody was there to look is no fault of the cluster.
 fn remembered(status: &ClusterUpgradeStatus, index: usize) -> decide::Memory {
     let step = status.steps.get(index);
+    let findings = status.insights.iter().map(|insight| (insight.id.clone(), insight.since_time));
     decide::Memory {
         percent: step.and_then(|step| u8::try_from(step.percent).ok()).unwrap_or(0),
+        findings: findings.collect(),
         ..decide::Memory::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The end of an upgrade: approvals given back, the last word written.
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::warn;
 use wavelift_api::{
@@ -7,7 +8,7 @@ use wavelift_api::{
     cluster_upgrade::{ClusterStateName, FailureStatus, StepStateName},
     convert::cut,
     labels,
-    shared::AfterUpgrade,
+    shared::{AfterUpgrade, InsightImpact, InsightLevel, InsightStatus},
 };
 use wavelift_core::{campaign, plan::Plan};
 
@@ -58,6 +59,7 @@ impl Executor {
         });
         next.message = Some(failure.message.clone());
         next.completion_time = Some(now);
+        told(&failure, now, &mut next);
         next.failure = Some(FailureStatus {
             kind: failure.kind.into(),
             reason: failure.reason.to_string(),
@@ -72,12 +74,16 @@ impl Executor {
     pub(super) async fn end(
         &mut self,
         upgrade: &ClusterUpgrade,
-        next: ClusterUpgradeStatus,
+        mut next: ClusterUpgradeStatus,
         plan: Option<&Plan>,
         seen: Seen<'_>,
     ) -> Result<Wake, journal::Error> {
         if !self.unpin_all(seen.mirror).await {
             return Ok(Wake::at(later(self.clock.now(), RETRY)));
+        }
+        if let Some(left) = &self.left_pinned {
+            let message = next.message.take().unwrap_or_default();
+            next.message = Some(format!("{message}; {left}"));
         }
         if upgrade.spec.after_upgrade == AfterUpgrade::Restore
             && let Some(plan) = plan
@@ -130,4 +136,22 @@ impl Executor {
         }
         outcome
     }
+}
+
+/// A failure is an insight too, whoever decided it.
+fn told(failure: &Failure, now: Timestamp, next: &mut ClusterUpgradeStatus) {
+    let reason = failure.reason.to_string();
+    if next.insights.iter().any(|insight| insight.reason == reason) {
+        return;
+    }
+    next.insights.push(InsightStatus {
+        id: reason.clone(),
+        reason,
+        since_time: now,
+        level: InsightLevel::Error,
+        impact: InsightImpact::UpdateStalled,
+        message: cut(&failure.message, 2048),
+        remediation: failure.reason.remediation().to_owned(),
+        clusters: None,
+    });
 }

@@ -260,7 +260,7 @@ impl Executor {
             return true;
         }
         let own = format!("{}/", self.journal.namespace());
-        let (mut is_complete, mut is_refused) = (true, false);
+        let (mut is_complete, mut refused) = (true, vec![]);
         for subscription in mirror.subscriptions.all() {
             let namespace = objects::namespace(&*subscription);
             let by = objects::annotation(&*subscription, labels::PINNED_BY).unwrap_or_default();
@@ -277,34 +277,38 @@ impl Executor {
                 Applied::Refused(why) => {
                     let name = objects::name(&*subscription);
                     warn!(namespace, subscription = name, why, "cannot be given its catalog back");
-                    is_refused = true;
+                    refused.push(format!("Subscription {namespace}/{name}: {why}"));
                 }
             }
         }
-        if is_complete && !is_refused {
+        if is_complete && refused.is_empty() {
             for source in mirror.catalog_sources.all() {
                 let at = (objects::namespace(&*source), objects::name(&*source));
                 let is_own = pins::pin_of(&source).is_some_and(|pin| pin.holder.starts_with(&own));
                 if is_own && keep != Some(at) {
-                    is_refused |= !self.delete(&source).await;
+                    refused.extend(self.delete(&source).await.err());
                 }
             }
         }
-        self.unpin_at = is_refused.then(|| later(now, RETRY * 30));
+        self.unpin_at = (!refused.is_empty()).then(|| later(now, RETRY * 30));
+        self.left_pinned = (!refused.is_empty())
+            .then(|| format!("what was pinned cannot be taken away: {}", refused.join("; ")));
         is_complete
     }
 
     /// The same, where nothing is to be pinned any more.
     pub(super) async fn unpin_all(&mut self, mirror: &Mirror) -> bool {
         let is_complete = self.unpin(None, mirror).await;
-        if is_complete {
+        // A catalog that stays is served on: OLM resolves nothing in a namespace that sees one that is
+        // not READY.
+        if is_complete && self.left_pinned.is_none() {
             self.pins.stop();
         }
         is_complete
     }
 
-    /// True unless it was refused.
-    async fn delete(&self, source: &CatalogSource) -> bool {
+    /// Fails where it was refused, with the reason.
+    async fn delete(&self, source: &CatalogSource) -> Result<(), String> {
         let (namespace, name) = (objects::namespace(source), objects::name(source));
         let preconditions =
             Preconditions { uid: Some(objects::uid(source).to_owned()), resource_version: None };
@@ -312,13 +316,13 @@ impl Executor {
         match self.catalog_objects(namespace).delete(name, &params).await {
             Ok(_) => {
                 info!(namespace, catalog_source = name, "deleted");
-                true
+                Ok(())
             }
             Err(error) => match Applied::from(ssa::Error::new(name, error)) {
-                Applied::Done | Applied::Stale => true,
+                Applied::Done | Applied::Stale => Ok(()),
                 Applied::Refused(why) | Applied::Unanswered(why) => {
                     warn!(namespace, catalog_source = name, why, "cannot be deleted");
-                    false
+                    Err(format!("CatalogSource {namespace}/{name}: {why}"))
                 }
             },
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use wavelift_api::{
     ClusterUpgrade, ClusterUpgradeStatus,
@@ -11,7 +11,9 @@ use wavelift_api::{
         UpgradeType,
     },
     convert::{check_result, cut},
-    shared::{FailureKind, PinnedCatalog, PreflightReport},
+    shared::{
+        FailureKind, InsightImpact, InsightLevel, InsightStatus, PinnedCatalog, PreflightReport,
+    },
 };
 use wavelift_catalog::{
     OlmV0,
@@ -34,6 +36,11 @@ use crate::{
 
 /// From an adoption to the next look: OLM follows within a second or two.
 const ADOPTED: SignedDuration = SignedDuration::from_secs(5);
+
+/// The reason of an insight before there is a plan.
+pub const NO_PATH: &str = "NoPath";
+const NO_PATH_ADVICE: &str = "The message says what the catalogs or the namespace lack. It is planned \
+    again whenever they change.";
 
 /// CSVs that are named in one message.
 const STUCK_MAX: usize = 4;
@@ -103,6 +110,7 @@ impl Executor {
                     Some(stuck) => format!("{why}. OLM is in the middle of something: {stuck}"),
                     None => why,
                 };
+                hold(next, NO_PATH, (&why, NO_PATH_ADVICE), self.clock.now());
                 let adopted = self.adopt(upgrade, seen).await;
                 let wake = adopted.as_ref().map(|_| later(self.clock.now(), ADOPTED));
                 next.message = Some(adopted.unwrap_or(why));
@@ -119,6 +127,8 @@ impl Executor {
             return asleep;
         }
         if let Some(why) = self.cannot_pin(&plan) {
+            let reason = Reason::PinnedCatalogRefused;
+            hold(next, reason.as_str(), (&why, reason.remediation()), self.clock.now());
             next.state = Some(ClusterStateName::Blocked);
             next.message = Some(why);
             return asleep;
@@ -189,6 +199,7 @@ impl Executor {
                 prepared.look_at = Some(again);
                 next.state = Some(ClusterStateName::Blocked);
                 next.message = Some(format!("held by {}", held_by(&checks, findings)));
+                next.insights = held(&checks, findings, &next.insights, now);
                 (Wake::at(again), false)
             }
             Verdict::Clear { .. } if wants_start => {
@@ -198,6 +209,7 @@ impl Executor {
             Verdict::Clear { .. } => {
                 prepared.look_at = Some(again);
                 next.state = Some(ClusterStateName::Ready);
+                next.insights.clear();
                 let digest = next.plan_digest.as_deref().unwrap_or_default();
                 next.message = Some(if may_start(upgrade) {
                     format!("waits for consent: set spec.planDigest to {digest}")
@@ -214,6 +226,7 @@ impl Executor {
         next.state = Some(ClusterStateName::Upgrading);
         next.start_time = Some(now);
         next.message = Some("started".to_owned());
+        next.insights.clear();
         if let Some(step) = next.steps.first_mut() {
             step.state = StepStateName::Running;
             step.start_time = Some(now);
@@ -362,6 +375,50 @@ fn consent(upgrade: &ClusterUpgrade, plan: &Plan) -> Consent {
         (UpgradeType::Plan, _, Some(given)) => {
             Consent::Other(format!("the consent is for {given}, the plan is {digest}"))
         }
+    }
+}
+
+/// What holds an upgrade before its start, each with since when.
+fn held(
+    checks: &[String],
+    findings: &[Finding],
+    before: &[InsightStatus],
+    now: Timestamp,
+) -> Vec<InsightStatus> {
+    let holding = findings.iter().filter(|finding| checks.contains(&finding.check));
+    let told = holding.map(|finding| {
+        let id = format!("{}/{}", finding.reason, finding.check);
+        let advice = format!(
+            "The message says what to do. {} runs again by itself, and then the upgrade goes on.",
+            finding.check
+        );
+        insight(id, &finding.reason, (&finding.message, &advice), before, now)
+    });
+    told.collect()
+}
+
+/// The one thing that holds an upgrade before there is anything to check.
+fn hold(next: &mut ClusterUpgradeStatus, reason: &str, words: (&str, &str), now: Timestamp) {
+    next.insights = vec![insight(reason.to_owned(), reason, words, &next.insights, now)];
+}
+
+fn insight(
+    id: String,
+    reason: &str,
+    (message, advice): (&str, &str),
+    before: &[InsightStatus],
+    now: Timestamp,
+) -> InsightStatus {
+    let known = before.iter().find(|insight| insight.id == id);
+    InsightStatus {
+        since_time: known.map_or(now, |insight| insight.since_time),
+        id,
+        reason: reason.to_owned(),
+        level: InsightLevel::Warning,
+        impact: InsightImpact::UpdateStalled,
+        message: cut(message, 2048),
+        remediation: cut(advice, 1024),
+        clusters: None,
     }
 }
 

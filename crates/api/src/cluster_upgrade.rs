@@ -34,7 +34,7 @@ use crate::shared::{
     printcolumn = r#"{"name":"STATE","type":"string","jsonPath":".status.state"}"#,
     printcolumn = r#"{"name":"STEP","type":"string","jsonPath":".status.step"}"#,
     printcolumn = r#"{"name":"PERCENT","type":"integer","jsonPath":".status.percent"}"#,
-    printcolumn = r#"{"name":"MESSAGE","type":"string","priority":1,"jsonPath":".status.message"}"#,
+    printcolumn = r#"{"name":"MESSAGE","type":"string","jsonPath":".status.message"}"#,
     printcolumn = r#"{"name":"AGE","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]

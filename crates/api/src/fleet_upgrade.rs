@@ -74,6 +74,11 @@ use crate::shared::{
         .message("offline.policy Skip needs offline.deadlineSeconds"),
     validation = Rule::new("!has(self.onPlanChange) || self.onPlanChange != 'WithinRange' || self.targets.operators.exists(o, has(o.versionRange))")
         .message("onPlanChange WithinRange needs a target with versionRange"),
+    validation = Rule::new("!has(self.remedies) || !self.remedies.exists(r, r == 'AdoptOrphanCSV')")
+        .message(
+            "AdoptOrphanCSV is not for fleets: where an orphan CSV is in the way there is no plan to \
+             consent to; name it in a ClusterUpgrade of type Targets on that cluster"
+        ),
 )]
 pub struct FleetUpgradeSpec {
     /// What is upgraded, to where.

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use wavelift_agent::drivers::olm_v0::failure::{Reason, UPGRADE_SLOW};
+use wavelift_agent::{
+    checks::HOLDING,
+    drivers::olm_v0::failure::{Reason, UPGRADE_SLOW},
+    upgrade::NO_PATH,
+};
 
 use super::{File, files, mk_file, report};
 
@@ -13,7 +17,8 @@ const INDEX: &str = "docs/runbooks/README.md";
 const SECTIONS: [&str; 4] = ["## Meaning", "## Impact", "## Diagnosis", "## Mitigation"];
 
 fn reasons() -> BTreeSet<&'static str> {
-    Reason::ALL.into_iter().map(Reason::as_str).chain([UPGRADE_SLOW]).collect()
+    let failures = Reason::ALL.into_iter().map(Reason::as_str);
+    failures.chain([UPGRADE_SLOW, NO_PATH]).chain(HOLDING).collect()
 }
 
 #[test]

@@ -23,6 +23,10 @@ use crate::objects::{self, InstallPlan, Subscription};
 /// After this long OLM has written down a plan that it made, if it ever will.
 const NOTED_MAX: SignedDuration = SignedDuration::from_mins(5);
 
+/// From the first time that Subscriptions are made Manual to the second; each pause is longer by as
+/// much.
+const HOLD_SPACING: SignedDuration = SignedDuration::from_secs(5);
+
 /// How long things may take, all of it in the clock's time, and how often they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
@@ -80,8 +84,10 @@ pub struct Memory {
     pub refreshes: u32,
     /// When that was last done.
     pub refreshed_at: Option<Timestamp>,
-    /// How often Subscriptions were made Manual.
+    /// How often Subscriptions were made Manual,
     pub holds: u32,
+    /// and when last.
+    pub held_at: Option<Timestamp>,
     /// The most percent shown so far.
     pub percent: u8,
     /// Since when each finding holds.
@@ -245,23 +251,29 @@ pub fn decide(
         Position::Ahead if is_late && memory.refusals > 0 => {
             Verdict::fail(Milestone::Begun, explain::not_approved(&view, &memory))
         }
-        Position::Ahead if !holds.is_empty() => hold(holds, &memory, rules),
+        Position::Ahead if !holds.is_empty() => hold(holds, &memory, rules, now),
         Position::Ahead => before_approval(&view, &memory, rules, since, now),
         // What OLM is doing already goes on whether or not the rest can be held.
-        Position::UnderWay(_) if !holds.is_empty() && memory.refusals == 0 => {
-            hold(holds, &memory, rules)
+        Position::UnderWay(_) if !holds.is_empty() && may_hold(&memory, rules, now) => {
+            hold(holds, &memory, rules, now)
         }
         Position::UnderWay(plan) => follow::follow(&view, plan, &mut memory, rules, now),
     };
-    let insights = explain::insights(&view, &mut memory, rules, now);
+    let insights = explain::insights(&view, &verdict.action, &mut memory, rules, now);
     let (done, of) = verdict.parts;
+    let message = match (&verdict.action, &memory.refused) {
+        (action, Some(why)) if memory.refusals > 0 && action.is_write() => {
+            format!("{}; refused so far: {why}", verdict.message)
+        }
+        _ => verdict.message,
+    };
     let percent = progress::percent(verdict.milestone, done, of);
     memory.percent = progress::monotonic(memory.percent, percent);
     Decision {
         percent: memory.percent,
         memory,
         action: verdict.action,
-        message: verdict.message,
+        message,
         install_plan: verdict.install_plan,
         insights,
         wake_at: verdict.wake_at,
@@ -302,15 +314,35 @@ pub fn to_hold(subscriptions: &[Arc<Subscription>]) -> Vec<Hold> {
         .collect()
 }
 
-fn hold(holds: Vec<Hold>, memory: &Memory, rules: Rules) -> Verdict {
+/// The next time that Subscriptions may be made Manual: at once, and then ever later. Somebody
+/// else who sets them back does so every time, and nothing is won by being quicker.
+fn hold_again(memory: &Memory) -> Option<Timestamp> {
+    let pause = HOLD_SPACING.checked_mul(i32::try_from(memory.holds).unwrap_or(i32::MAX));
+    Some(later(memory.held_at?, pause.unwrap_or(SignedDuration::MAX)))
+}
+
+/// Whether Subscriptions are made Manual while OLM carries the step out: that can wait, and is
+/// never worth the step.
+fn may_hold(memory: &Memory, rules: Rules, now: Timestamp) -> bool {
+    memory.refusals == 0
+        && memory.holds < rules.timings.holds_max
+        && hold_again(memory).is_none_or(|at| at <= now)
+}
+
+fn hold(holds: Vec<Hold>, memory: &Memory, rules: Rules, now: Timestamp) -> Verdict {
     let names: Vec<&str> = holds.iter().map(|hold| hold.name.as_str()).collect();
     let names = names.join(", ");
     if memory.holds >= rules.timings.holds_max {
         let message = format!("installPlanApproval of {names} was set back {} times", memory.holds);
         return Verdict::fail(
             Milestone::Begun,
-            Failure::failed(Reason::ApprovalContested, message),
+            Failure::stalled(Reason::ApprovalContested, message),
         );
+    }
+    if let Some(at) = hold_again(memory).filter(|at| now < *at) {
+        let message = format!("{names} is Automatic again; it is made Manual once more soon");
+        let verdict = Verdict::wait(Waiting::Gate, Milestone::Begun, message);
+        return Verdict { wake_at: Some(at), ..verdict };
     }
     Verdict {
         message: format!("making {names} Manual"),
@@ -343,7 +375,7 @@ fn before_approval(
     }
     let waiting = referenced.filter(|plan| plan.status.phase == "RequiresApproval");
     let verdict = match waiting {
-        Some(plan) if csv_set(plan) == view.step.csv_names() => approve(view, plan, rules),
+        Some(plan) if csv_set(plan) == view.step.csv_names() => approve(view, plan, rules, now),
         Some(plan) => refresh(view, plan, memory, rules, now),
         None => Verdict::wait(Waiting::Plan, Milestone::Held, explain::awaited(view)),
     };
@@ -355,7 +387,7 @@ fn before_approval(
     Verdict { wake_at: Some(wake_at), ..verdict }
 }
 
-fn approve(view: &View<'_>, plan: &InstallPlan, rules: Rules) -> Verdict {
+fn approve(view: &View<'_>, plan: &InstallPlan, rules: Rules, now: Timestamp) -> Verdict {
     let name = objects::name(plan).to_owned();
     let found = |action, message| Verdict {
         action,
@@ -365,15 +397,29 @@ fn approve(view: &View<'_>, plan: &InstallPlan, rules: Rules) -> Verdict {
         install_plan: Some(name.clone()),
         wake_at: None,
     };
-    if let Some(old) = view.superseded(plan) {
+    if let Some(why) = explain::made_from_another(view, plan) {
+        return found(Action::Wait(Waiting::Gate), format!("{name} is not approved: {why}"));
+    }
+    for other in view.unreferenced() {
+        // OLM writes down the newest plan it made, seconds after it has made it: until then it may
+        // still be the one that counts, and to delete it would leave the Subscription without any.
+        let is_older = other.spec.generation < plan.spec.generation;
+        let noted_by = noted_by(other, now);
+        let other_name = objects::name(other);
+        if !is_older && now < noted_by {
+            let message =
+                format!("OLM has made {other_name} beside {name}; it is seen which counts");
+            let verdict = found(Action::Wait(Waiting::Plan), message);
+            return Verdict { wake_at: Some(noted_by), ..verdict };
+        }
         return found(
             Action::DeletePlan {
-                name: objects::name(old).to_owned(),
-                uid: objects::uid(old).to_owned(),
-                resource_version: objects::version(old).to_owned(),
+                name: other_name.to_owned(),
+                uid: objects::uid(other).to_owned(),
+                resource_version: objects::version(other).to_owned(),
                 why: DeleteReason::Superseded,
             },
-            format!("deleting {}, which {name} took the place of", objects::name(old)),
+            format!("deleting {other_name}, which {name} took the place of"),
         );
     }
     if let (Gates::Closed, Some((_, why))) = (rules.gates, explain::gate(view)) {
@@ -402,8 +448,7 @@ fn refresh(
         let failure = Failure::failed(Reason::PlanMismatch, explain::mismatch(view, plan));
         return Verdict::fail(Milestone::Held, failure);
     }
-    let made = plan.metadata.creation_timestamp.as_ref().map(|time| time.0);
-    let noted_by = later(made.unwrap_or(now), NOTED_MAX);
+    let noted_by = noted_by(plan, now);
     if !view.is_noted(plan) && now < noted_by {
         let message = format!("{name} holds {}; OLM is still writing it down", offered(plan));
         let verdict = Verdict::wait(Waiting::Plan, Milestone::Held, message);
@@ -424,6 +469,12 @@ fn refresh(
     }
 }
 
+/// When OLM has written down a plan that it made, if it ever will.
+fn noted_by(plan: &InstallPlan, now: Timestamp) -> Timestamp {
+    let made = plan.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    later(made.unwrap_or(now), NOTED_MAX)
+}
+
 fn foreign(view: &View<'_>, plan: &InstallPlan) -> Verdict {
     let message = format!(
         "{} is approved, but not by this upgrade, and holds {} instead of {}",
@@ -437,6 +488,23 @@ fn foreign(view: &View<'_>, plan: &InstallPlan) -> Verdict {
 /// `after` past `at`.
 pub(crate) fn later(at: Timestamp, after: SignedDuration) -> Timestamp {
     at.checked_add(after).unwrap_or(Timestamp::MAX)
+}
+
+// === impl Action ===
+
+impl Action {
+    /// Whether it changes something on the cluster.
+    fn is_write(&self) -> bool {
+        match self {
+            Self::Hold(_)
+            | Self::DeletePlan { .. }
+            | Self::Approve { .. }
+            | Self::RetryPlan { .. }
+            | Self::DeleteCsv { .. }
+            | Self::ResetSubscription { .. } => true,
+            Self::Wait(_) | Self::Done | Self::Fail(_) => false,
+        }
+    }
 }
 
 // === impl Verdict ===
@@ -474,7 +542,10 @@ impl Memory {
         self.refusals = 0;
         self.patience = None;
         match action {
-            Action::Hold(_) => self.holds += 1,
+            Action::Hold(_) => {
+                self.holds += 1;
+                self.held_at = Some(now);
+            }
             Action::DeletePlan { why: DeleteReason::Refresh, .. } => {
                 self.refreshes += 1;
                 self.refreshed_at = Some(now);

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use wavelift_core::insight::{Impact, Insight, Level};
 
 use super::{
-    decide::{Memory, Rules},
+    decide::{Action, Memory, Rules, Waiting},
     failure::{Failure, Reason, UPGRADE_SLOW},
     view::{Position, View, csv_set, offered},
 };
@@ -40,6 +40,16 @@ pub(super) fn awaited(view: &View<'_>) -> String {
 pub(super) fn mismatch(view: &View<'_>, plan: &InstallPlan) -> String {
     let (name, offered) = (objects::name(plan), offered(plan));
     format!("{name} holds {offered}, the plan has {}", view.wanted())
+}
+
+/// Why a plan with the right set is not the step's all the same.
+pub(super) fn made_from_another(view: &View<'_>, plan: &InstallPlan) -> Option<String> {
+    let (subscription, installed) = view.made_from_another()?;
+    let (name, subscription) = (objects::name(plan), objects::name(subscription));
+    Some(format!(
+        "OLM made {name} from {installed}, which Subscription {subscription} still names as \
+         installed; its CSV would stand beside the one that is there"
+    ))
 }
 
 /// What must hold right before an approval and does not.
@@ -86,8 +96,9 @@ fn gate_of_resolution(view: &View<'_>) -> Option<(Reason, String)> {
     if let Some(catalogs) = catalogs(view) {
         return Some((Reason::CatalogUnavailable, catalogs));
     }
-    // Two CSVs of one package at once make every resolution fail; then they are the reason.
-    let message = condition(view, |c| c.kind == "ResolutionFailed")?;
+    // Two CSVs of one package at once make every resolution fail; then they are the reason. What OLM
+    // said while they were there it goes on saying until it resolves again.
+    let message = condition(view, |c| c.kind == "ResolutionFailed" && !is_outdated(view, c))?;
     if let Some(csv) = view.observed.csvs.iter().find(|csv| is_replaced(csv)) {
         return Some((Reason::InstalledNotHealthy, state(csv)));
     }
@@ -102,6 +113,9 @@ pub(super) fn not_approved(view: &View<'_>, memory: &Memory) -> Failure {
     if let Some(plan) = view.referenced().filter(|plan| plan.status.phase == "RequiresApproval") {
         if csv_set(plan) != view.step.csv_names() {
             return Failure::stalled(Reason::PlanMismatch, mismatch(view, plan));
+        }
+        if let Some(why) = made_from_another(view, plan) {
+            return Failure::stalled(Reason::PlanMismatch, why);
         }
         if let Some((reason, why)) = gate(view) {
             let message = format!("{} was not approved: {why}", objects::name(plan));
@@ -235,6 +249,16 @@ fn condition(view: &View<'_>, which: impl Fn(&OlmCondition) -> bool) -> Option<S
     all.filter(|c| c.status == "True").find(|c| which(c)).map(|c| c.message.clone())
 }
 
+/// Whether a failed resolution is about a CSV that is gone meanwhile.
+fn is_outdated(view: &View<'_>, condition: &OlmCondition) -> bool {
+    let said = condition.message.split("clusterserviceversion ").skip(1);
+    let mut unreferenced = said.filter_map(|rest| {
+        let (name, rest) = rest.split_once(' ')?;
+        rest.starts_with("exists and is not referenced").then_some(name)
+    });
+    unreferenced.any(|name| view.observed.csv(name).is_none())
+}
+
 fn is_replaced(csv: &Csv) -> bool {
     matches!(csv.status.phase.as_str(), "Replacing" | "Deleting")
 }
@@ -288,10 +312,19 @@ fn last_failure(csv: &Csv) -> Option<&str> {
     Some(&failed.message)
 }
 
+/// What OLM said when it gave up waiting for the Deployments. It says so for some milliseconds, and
+/// then begins again.
+fn timed_out(csv: &Csv) -> Option<&str> {
+    let is_timeout =
+        |c: &&objects::CsvCondition| c.phase == "Failed" && c.reason == "InstallCheckFailed";
+    csv.status.conditions.iter().rev().find(is_timeout).map(|c| c.message.as_str())
+}
+
 /// What a person should know while the step is under way. Findings keep their begin as long as
 /// they hold.
 pub(super) fn insights(
     view: &View<'_>,
+    action: &Action,
     memory: &mut Memory,
     rules: Rules,
     now: Timestamp,
@@ -330,20 +363,29 @@ pub(super) fn insights(
     if memory.approved_at.is_none()
         && let Some((reason, message)) = gate_of_resolution(view)
     {
-        let subject = view.step.namespace.to_string();
-        let level = Level::Warning;
-        let impact = Impact::UpdateStalled;
-        findings.push(Finding { reason, subject, level, impact, message, after: GRACE });
+        // That a resolution failed is told by its cause; all else may pass by itself.
+        let after = match reason {
+            Reason::ResolutionFailed => SignedDuration::ZERO,
+            _ => GRACE,
+        };
+        findings.push(of_namespace(view, Level::Warning, (reason, message), after));
     }
+    findings.extend(of_action(view, action, memory));
     let slow_since = memory.approved_at.filter(|at| now.duration_since(*at) >= rules.timings.slow);
-    let mut told = vec![];
+    let mut told: Vec<Insight> = vec![];
     let mut since = std::collections::BTreeMap::new();
     for finding in findings {
         let id = format!("{}/{}/{}", finding.reason, view.step.namespace, finding.subject);
         let at = memory.findings.get(&id).copied().unwrap_or(now);
         since.insert(id.clone(), at);
-        if now.duration_since(at) >= finding.after {
-            told.push(finding.told(id, at));
+        if now.duration_since(at) < finding.after {
+            continue;
+        }
+        // One problem is told once, and as loudly as it is.
+        match told.iter_mut().find(|insight| insight.id == id) {
+            Some(known) if known.level < finding.level => *known = finding.told(id, at),
+            Some(_) => {}
+            None => told.push(finding.told(id, at)),
         }
     }
     memory.findings = since;
@@ -353,6 +395,48 @@ pub(super) fn insights(
         told.push(slow(view, at));
     }
     told
+}
+
+fn of_namespace(
+    view: &View<'_>,
+    level: Level,
+    (reason, message): (Reason, String),
+    after: SignedDuration,
+) -> Finding {
+    let subject = view.step.namespace.to_string();
+    Finding { reason, subject, level, impact: Impact::UpdateStalled, message, after }
+}
+
+/// What keeps the step from being approved, what the API server refuses, and why it ends.
+fn of_action(view: &View<'_>, action: &Action, memory: &Memory) -> Vec<Finding> {
+    let mut found = vec![];
+    let offered = view.referenced().filter(|plan| plan.status.phase == "RequiresApproval");
+    match (action, offered) {
+        (Action::Fail(failure), _) => {
+            let why = (failure.reason, failure.message.clone());
+            found.push(of_namespace(view, Level::Error, why, SignedDuration::ZERO));
+        }
+        (Action::Wait(Waiting::Gate), Some(plan)) => {
+            let other = made_from_another(view, plan).map(|why| (Reason::PlanMismatch, why));
+            // An objection to the APIs is told for itself.
+            let gate = || gate(view).filter(|_| view.observed.objection.is_none());
+            if let Some(why) = other.or_else(gate) {
+                found.push(of_namespace(view, Level::Warning, why, SignedDuration::ZERO));
+            }
+        }
+        (Action::Wait(Waiting::Plan) | Action::DeletePlan { .. }, Some(plan))
+            if csv_set(plan) != view.step.csv_names() =>
+        {
+            let why = (Reason::PlanMismatch, mismatch(view, plan));
+            found.push(of_namespace(view, Level::Warning, why, GRACE));
+        }
+        _ => {}
+    }
+    if let Some(why) = memory.refused.clone().filter(|_| memory.refusals > 0) {
+        let why = (Reason::ApiError, why);
+        found.push(of_namespace(view, Level::Warning, why, SignedDuration::ZERO));
+    }
+    found
 }
 
 /// What is held against the APIs before the approval, and what cannot be read after it.
@@ -396,16 +480,24 @@ fn of_csv(view: &View<'_>, csv: &Csv) -> Option<Finding> {
         (_, "OperatorConditionNotUpgradeable") => {
             Some(finding(Reason::OperatorNotUpgradeable, Level::Warning, state(csv)))
         }
+        // What the new CSV asks for is with the old one, as long as that is not replaced.
         ("Pending", "RequirementsNotMet") => {
-            let message = format!("{subject}: {}", unmet(csv));
-            Some(finding(Reason::RequirementsNotMet, Level::Warning, message))
+            let (reason, message) = old_in_the_way(view).unwrap_or_else(|| {
+                (Reason::RequirementsNotMet, format!("{subject}: {}", unmet(csv)))
+            });
+            Some(finding(reason, Level::Warning, message))
         }
         _ => {
             let rollout = view.observed.rollout(csv);
             let outstanding = rollout.outstanding.join(", ");
-            rollout.gave_up.then(|| {
+            let gave_up = rollout.gave_up.then(|| {
                 let message = format!("{}; {outstanding}", state(csv));
                 finding(Reason::DeploymentNotAvailable, Level::Error, message)
+            });
+            gave_up.or_else(|| {
+                let timed_out = timed_out(csv)?;
+                let message = format!("{}; {outstanding} (before that: {timed_out})", state(csv));
+                Some(finding(Reason::DeploymentNotAvailable, Level::Warning, message))
             })
         }
     }

@@ -10,7 +10,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wavelift_catalog::status::Told;
-use wavelift_core::plan::{Move, Step, Via};
+use wavelift_core::{
+    insight::Level,
+    plan::{Move, Step, Via},
+};
 
 use super::{
     Authored, Observed, Remedies, Timings,
@@ -292,14 +295,104 @@ fn every_subscription_of_the_namespace_is_made_manual_first_and_what_it_was_is_k
     let told: Vec<(&str, Option<&str>)> =
         holds.iter().map(|hold| (hold.name.as_str(), hold.before.as_deref())).collect();
     assert_eq!(told, [("elm", Some("Automatic")), ("ash", Some("Automatic")), ("fir", None)]);
+}
+
+#[test]
+fn who_sets_automatic_again_is_answered_ever_more_slowly_and_the_step_is_given_up_in_the_end() {
+    let mut observed = offered();
+    let automatic = json!({"name": "elm", "installPlanApproval": "Automatic"});
+    subscribe(&mut observed, "elm", "elm.v1", Some(&json!({"spec": automatic})));
     let mut memory = Memory::default();
-    for _ in 0..8 {
-        let decision = decide(&oak(), &observed, &memory, RULES, at(0));
+    let mut now = 0;
+    let mut held = vec![];
+    loop {
+        let decision = decide(&oak(), &observed, &memory, RULES, at(now));
         memory = decision.memory;
-        memory.applied(&decision.action, at(0));
+        match decision.action {
+            Action::Hold(_) => {
+                held.push(now);
+                memory.applied(&decision.action, at(now));
+            }
+            Action::Wait(Waiting::Gate) => {
+                now += 1;
+                let next = decision.wake_at.unwrap();
+                assert!(at(now) <= next, "{next}");
+            }
+            Action::Fail(failure) => {
+                assert_eq!(failure.reason, Reason::ApprovalContested);
+                assert_eq!(failure.kind, wavelift_core::campaign::Failure::Stalled);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
     }
-    let decision = decide(&oak(), &observed, &memory, RULES, at(0));
-    assert_eq!(reason(&decision).0, Reason::ApprovalContested);
+    assert_eq!(held, [0, 5, 15, 30, 50, 75, 105, 140]);
+}
+
+#[test]
+fn a_step_under_way_is_not_given_up_because_somebody_sets_automatic_again() {
+    let mut observed = replacing("Installing", "", "");
+    let automatic = json!({"name": "elm", "installPlanApproval": "Automatic"});
+    subscribe(&mut observed, "elm", "elm.v1", Some(&json!({"spec": automatic})));
+    let memory = Memory { holds: 8, held_at: Some(at(0)), ..Memory::default() };
+    let decision = decide(&oak(), &observed, &memory, RULES, at(60));
+    assert_eq!(decision.action, Action::Wait(Waiting::Install));
+    let memory = Memory { holds: 2, held_at: Some(at(0)), ..Memory::default() };
+    let soon = decide(&oak(), &observed, &memory, RULES, at(9));
+    assert_eq!(soon.action, Action::Wait(Waiting::Install));
+    let later = decide(&oak(), &observed, &memory, RULES, at(10));
+    assert!(matches!(later.action, Action::Hold(_)), "{:?}", later.action);
+}
+
+#[test]
+fn a_plan_that_olm_made_from_another_version_is_never_approved() {
+    // As after an approval of the plan before it, which nothing referred to any more.
+    let mut observed = offered();
+    let status = json!({"installedCSV": "oak.v0", "currentCSV": "oak.v2",
+        "state": "UpgradePending", "installPlanRef": {"name": "p1"}});
+    subscribe(&mut observed, "oak", "", Some(&json!({ "status": status })));
+    let decision = decide(&oak(), &observed, &Memory::default(), RULES, at(0));
+    assert_eq!(decision.action, Action::Wait(Waiting::Gate), "{}", decision.message);
+    assert!(decision.message.contains("from oak.v0"), "{}", decision.message);
+    assert_eq!(decision.insights[0].reason, "PlanMismatch");
+    let late = decide(&oak(), &observed, &decision.memory, RULES, at(15 * 60));
+    let (found, message, kind) = reason(&late);
+    assert_eq!((found, kind), (Reason::PlanMismatch, "Stalled"));
+    assert!(message.contains("beside"), "{message}");
+}
+
+#[test]
+fn a_plan_beside_the_one_that_is_referred_to_is_waited_for_until_it_is_known_which_counts() {
+    for generation in [1, 2] {
+        let mut observed = offered();
+        let twin = json!({"metadata": {"name": "p9", "uid": "uid-p9", "resourceVersion": "rv-p9",
+            "creationTimestamp": at(0).to_string()}, "spec": {"generation": generation,
+            "clusterServiceVersionNames": ["oak.v3"]}, "status": {"phase": "RequiresApproval"}});
+        observed.plans.push(object(twin));
+        let memory = Memory::default();
+        let decision = decide(&oak(), &observed, &memory, RULES, at(299));
+        assert_eq!(decision.action, Action::Wait(Waiting::Plan), "{}", decision.message);
+        assert_eq!(decision.wake_at, Some(at(300)));
+        let late = decide(&oak(), &observed, &memory, RULES, at(300));
+        let Action::DeletePlan { name, why, .. } = late.action else { panic!("{:?}", late.action) };
+        assert_eq!((name.as_str(), why), ("p9", DeleteReason::Superseded));
+    }
+}
+
+#[test]
+fn what_the_api_server_refuses_is_told_while_it_is_tried_again() {
+    let refused = Some("denied by policy".to_owned());
+    let memory = Memory { refused, refusals: 3, ..Memory::default() };
+    let decision = decide(&oak(), &offered(), &memory, RULES, at(0));
+    assert!(matches!(decision.action, Action::Approve { .. }));
+    assert!(decision.message.ends_with("refused so far: denied by policy"), "{}", decision.message);
+    let told: Vec<_> = decision.insights.iter().map(|i| (&*i.reason, &*i.message)).collect();
+    assert_eq!(told, [("ApiError", "denied by policy")]);
+    // Two findings of one kind are one insight: the API takes no two of one id.
+    let late = decide(&oak(), &offered(), &decision.memory, RULES, at(15 * 60));
+    assert_eq!(reason(&late).0, Reason::ApiError);
+    let told: Vec<_> = late.insights.iter().map(|i| (&*i.reason, i.level)).collect();
+    assert_eq!(told, [("ApiError", Level::Error)]);
 }
 
 #[test]
@@ -634,12 +727,14 @@ fn what_never_comes_up_stalls_at_the_deadline_with_the_failure_that_lasted_thirt
     let old_pod = json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1,
         "availableReplicas": 1});
     deployment(&mut observed, &old_pod);
-    let slow = after(&oak(), &observed, 300);
-    assert_eq!(
-        slow.insights.iter().map(|i| i.reason.as_str()).collect::<Vec<_>>(),
-        ["UpgradeSlow"]
-    );
-    assert!(after(&oak(), &observed, 299).insights.is_empty());
+    let reasons = |seconds| {
+        let insights = after(&oak(), &observed, seconds).insights;
+        insights.into_iter().map(|insight| insight.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons(300), ["DeploymentNotAvailable", "UpgradeSlow"]);
+    assert_eq!(reasons(299), ["DeploymentNotAvailable"]);
+    let told = &after(&oak(), &observed, 299).insights[0].message;
+    assert!(told.ends_with("(before that: install timeout)"), "{told}");
     stalls(&oak(), &observed, STEP_DEADLINE, Reason::DeploymentNotAvailable, waiting);
     stalls(&oak(), &observed, STEP_DEADLINE, Reason::DeploymentNotAvailable, "install timeout");
     // Failed for good: heals by itself too, so the deadline decides.

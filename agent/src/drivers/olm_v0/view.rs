@@ -89,20 +89,33 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A plan that waits for approval, that nothing refers to any more, and that is older than
-    /// `plan`.
-    pub(super) fn superseded(&self, plan: &InstallPlan) -> Option<&'a InstallPlan> {
+    /// The plans that wait for approval and that nothing refers to.
+    pub(super) fn unreferenced(&self) -> impl Iterator<Item = &'a InstallPlan> {
         let referenced: BTreeSet<&str> = self
             .observed
             .subscriptions
             .iter()
             .filter_map(|s| s.status.install_plan_ref.as_ref().map(|r| r.name.as_str()))
             .collect();
-        self.observed.plans.iter().map(|other| &**other).find(|other| {
-            !referenced.contains(objects::name(*other))
-                && !other.spec.approved
-                && other.status.phase == "RequiresApproval"
-                && other.spec.generation < plan.spec.generation
+        let all = self.observed.plans.iter().map(|plan| &**plan);
+        all.filter(move |plan| {
+            !referenced.contains(objects::name(*plan))
+                && !plan.spec.approved
+                && plan.status.phase == "RequiresApproval"
+        })
+    }
+
+    /// The first Subscription of the step that has another version installed than the one that the
+    /// step replaces, by OLM's own word, and which. OLM makes a plan only after it has written down
+    /// what is installed, so a plan that such a Subscription refers to was made from that version:
+    /// its CSV would replace one that is gone, and stand beside the one that is there.
+    pub(super) fn made_from_another(&self) -> Option<(&'a Subscription, &'a str)> {
+        self.subscriptions().find_map(|subscription| {
+            let installed = subscription.status.installed_csv.as_deref()?;
+            let package = subscription.spec.name.as_str();
+            let item = self.step.moves.iter().find(|item| item.package.as_str() == package)?;
+            let from = item.from.as_ref()?;
+            (installed != from.as_str()).then_some((subscription, installed))
         })
     }
 

@@ -178,7 +178,7 @@ pub struct InstallPlanStatus {
     pub message: String,
     pub start_time: Option<jiff::Timestamp>,
     pub conditions: Vec<OlmCondition>,
-    /// Of what it makes, only the Subscriptions are kept: those of new dependencies.
+    /// What it makes, without the manifests.
     pub plan: Vec<PlanStep>,
 }
 
@@ -187,6 +187,7 @@ pub struct InstallPlanStatus {
 #[serde(default)]
 pub struct PlanStep {
     pub resource: PlanResource,
+    pub status: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -207,7 +208,15 @@ kind!(
 impl Trim for InstallPlan {
     fn trim(&mut self) {
         trim_meta(&mut self.metadata, NO_ANNOTATIONS);
-        self.status.plan.retain(|step| step.resource.kind == "Subscription");
+    }
+}
+
+impl InstallPlan {
+    /// How many of its steps are done, of how many.
+    pub fn steps(&self) -> (usize, usize) {
+        let steps = &self.status.plan;
+        let is_done = |step: &&PlanStep| matches!(step.status.as_str(), "Created" | "Present");
+        (steps.iter().filter(is_done).count(), steps.len())
     }
 }
 

@@ -9,6 +9,10 @@ mod trouble;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
 use serde_json::json;
 use wavelift_api::labels;
 use wavelift_sim::{
@@ -18,6 +22,7 @@ use wavelift_sim::{
 };
 
 use self::rig::{HOME, Rig};
+use crate::objects::Subscription;
 
 use Approval::{Automatic, Manual};
 
@@ -376,6 +381,43 @@ async fn an_approval_that_is_refused_stalls_with_the_api_servers_words() {
     });
     let refused: u64 = refused.unwrap().parse().unwrap();
     assert!((2..40).contains(&refused), "it slows down: {refused}");
+}
+
+#[tokio::test]
+async fn who_sets_automatic_again_and_again_is_named() {
+    let rig = Rig::new(&[("trees", "oak", "1.0.0", Manual)]);
+    // Else it would be approved between two of the other's writes.
+    rig.cluster.api().faults().add(Fault {
+        on: Matcher { gk: Some(gk::INSTALL_PLAN.clone()), ..Matcher::writes_of("wavelift-agent") },
+        times: Times::all(),
+        action: Action::Refuse(ApiError::new(Reason::Forbidden, "not now")),
+    });
+    let api: Api<Subscription> =
+        Api::namespaced(rig.cluster.api().client("stubborn-controller"), "trees");
+    let mut changes = rig.store().subscribe();
+    let store = rig.store().clone();
+    let stubborn = tokio::spawn(async move {
+        let automatic = Patch::Merge(json!({"spec": {"installPlanApproval": "Automatic"}}));
+        let field_manager = Some("stubborn-controller".to_owned());
+        let params = PatchParams { field_manager, ..PatchParams::default() };
+        loop {
+            let oak = store.get(&gk::SUBSCRIPTION, Some("trees"), "oak").unwrap();
+            if oak["spec"]["installPlanApproval"] == "Manual" {
+                drop(api.patch("oak", &params, &automatic).await.unwrap());
+            }
+            changes.next().await;
+        }
+    });
+    let _agent = rig.agent();
+    rig.order("go", &["oak"], &json!({}));
+    rig.until_state("go", "Stalled").await;
+    stubborn.abort();
+    let status = rig.status("go");
+    let failure = status.failure.unwrap();
+    assert_eq!(failure.reason, "ApprovalContested");
+    assert!(failure.message.ends_with("managed by stubborn-controller"), "{}", failure.message);
+    assert_eq!(status.insights[0].reason, "ApprovalContested");
+    assert_eq!(rig.approvals(), 0);
 }
 
 #[tokio::test]

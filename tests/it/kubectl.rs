@@ -182,6 +182,12 @@ async fn told_in_full(kubectl: &Kubectl<'_>) {
     let row: Vec<&str> = local.split_whitespace().collect();
     assert!(row[0].starts_with("demo-"), "{local}");
     assert_eq!(row[1], *state, "{local}");
+    let headed = kubectl.good(&format!("--context {cluster} get clusterupgrade")).await;
+    let mut columns = headed.lines().next().unwrap().split_whitespace();
+    for column in ["STATE", "PERCENT", "MESSAGE"] {
+        assert!(columns.any(|found| found == column), "no {column} in {headed}");
+    }
+    assert!(local.contains("kiln-operator"), "the message says what it waits for: {local}");
     let told = kubectl.good(&format!("--context {cluster} describe clusterupgrade")).await;
     assert!(told.contains("kiln-operator"), "{told}");
 }

@@ -1,9 +1,13 @@
-//! Nobody else writes the fields of Subscriptions that an upgrade rests on. A person with kubectl,
-//! OLM itself and the console are fine: they write once. A controller writes again and again.
+//! Nobody else writes what an upgrade writes. A person with kubectl, OLM itself and the console are
+//! fine: they write once. A controller writes again and again, and sets back what the upgrade needs;
+//! one that keeps what the upgrade does not touch is worth a word.
 
 use std::collections::BTreeSet;
 
-use wavelift_core::check::Finding;
+use wavelift_core::{
+    check::{Finding, Outcome},
+    plan::Via,
+};
 
 use super::{Facts, Found};
 use crate::objects::{self, Subscription, field_managers};
@@ -26,46 +30,75 @@ const CONTROLLERS: [&str; 12] = [
     "fleet-agent",
 ];
 
-/// The fields, as they stand in `managedFields`.
-const FIELDS: [&[&str]; 4] = [
-    &["f:spec", "f:installPlanApproval"],
-    &["f:spec", "f:source"],
-    &["f:spec", "f:sourceNamespace"],
-    &["f:spec", "f:channel"],
-];
+/// Those of them that approve InstallPlans themselves, whatever the Subscription says (ACM's
+/// OperatorPolicy).
+const APPROVERS: [&str; 2] = ["config-policy-controller", "policy-framework"];
+
+/// The fields of a Subscription's spec that an upgrade rests on.
+const FIELDS: [&str; 4] = ["installPlanApproval", "source", "sourceNamespace", "channel"];
 
 pub(super) fn check(facts: &Facts) -> Finding {
     let mut found = Found::new(NAME);
     for namespace in &facts.namespaces {
         let name = &namespace.name;
+        let mut steps = facts.plan.steps.iter().filter(|step| step.namespace.as_str() == name);
+        let pins = steps.any(|step| step.via == Via::PinnedCatalog);
         for subscription in found.read("Subscriptions", name, &namespace.subscriptions) {
-            let managers: BTreeSet<&str> = FIELDS
-                .iter()
-                .flat_map(|field| field_managers(subscription, field))
-                .filter(|manager| is_controller(manager))
-                .collect();
-            for manager in managers {
-                let subject = objects::name(subscription);
-                let message = format!("{name}/{subject} is managed by {manager}");
-                found.fail("ForeignManager", message, subject);
+            let subject = objects::name(subscription);
+            let mut managers: BTreeSet<(&str, Option<&str>)> = BTreeSet::new();
+            for field in FIELDS {
+                for manager in managers_of(subscription, field) {
+                    managers.insert((manager, contested(subscription, field, manager, pins)));
+                }
+            }
+            for (manager, contested) in managers {
+                let managed = format!("{name}/{subject} is managed by {manager}");
+                match contested {
+                    Some(why) => found.fail("ForeignManager", format!("{managed}, {why}"), subject),
+                    None => found.add(Outcome::Warn, "ForeignManager", managed, subject),
+                }
             }
         }
     }
     found.finding(
         "nobody else manages the Subscriptions",
         "Let it set installPlanApproval: Manual and leave the field to the upgrade (ignore \
-         differences), or move the Subscription out of it",
+         differences; upgradeApproval: None for an OperatorPolicy), or move the Subscription out of it",
     )
+}
+
+/// Why the upgrade and a manager of a field would not get along.
+fn contested(
+    subscription: &Subscription,
+    field: &str,
+    manager: &str,
+    pins: bool,
+) -> Option<&'static str> {
+    let is_manual = subscription.spec.install_plan_approval == "Manual";
+    match field {
+        _ if is_one_of(manager, &APPROVERS) => Some("which approves InstallPlans by itself"),
+        "installPlanApproval" if !is_manual => {
+            Some("which would set installPlanApproval back to Automatic")
+        }
+        "source" | "sourceNamespace" if pins => {
+            Some("which would set spec.source back, where a step needs a pinned catalog")
+        }
+        _ => None,
+    }
+}
+
+fn managers_of<'s>(subscription: &'s Subscription, field: &str) -> impl Iterator<Item = &'s str> {
+    let managers = field_managers(subscription, &["f:spec", &format!("f:{field}")]);
+    managers.into_iter().filter(|manager| is_one_of(manager, &CONTROLLERS))
 }
 
 /// The controller that keeps a Subscription's catalog as it is somewhere else, if there is one.
 pub(crate) fn manager_of_source(subscription: &Subscription) -> Option<String> {
-    let fields = [["f:spec", "f:source"], ["f:spec", "f:sourceNamespace"]];
-    let managers = fields.iter().flat_map(|field| field_managers(subscription, field));
-    managers.filter(|manager| is_controller(manager)).map(str::to_owned).next()
+    let mut fields = ["source", "sourceNamespace"].into_iter();
+    fields.find_map(|field| managers_of(subscription, field).next().map(str::to_owned))
 }
 
-fn is_controller(manager: &str) -> bool {
+fn is_one_of(manager: &str, parts: &[&str]) -> bool {
     let manager = manager.to_ascii_lowercase();
-    CONTROLLERS.iter().any(|controller| manager.contains(controller))
+    parts.iter().any(|part| manager.contains(part))
 }

@@ -319,18 +319,37 @@ fn automatic_approval_is_worth_a_word() {
 #[test]
 fn a_controller_that_writes_the_same_fields_is_named_and_people_are_fine() {
     let check = "foreign-manager";
+    let with = |approval: &str, manager, field| {
+        let managed = Ok(objects(&[subscription(approval, &[(manager, field)])]));
+        move |facts: &mut Facts| trees(facts).subscriptions = managed
+    };
+    for (approval, manager) in [("Automatic", "argocd-controller"), ("", "helm-controller")] {
+        let mut facts = well();
+        with(approval, manager, "f:installPlanApproval")(&mut facts);
+        let findings = run(&facts);
+        let found = findings.iter().find(|finding| finding.check == check).unwrap();
+        assert_eq!(found.outcome, Outcome::Fail);
+        let text = format!("managed by {manager}, which would set installPlanApproval back");
+        assert!(found.message.contains(&text), "{}", found.message);
+    }
+    let text = "config-policy-controller, which approves InstallPlans by itself";
+    let change = with("Manual", "config-policy-controller", "f:channel");
+    finds(check, Outcome::Fail, "ForeignManager", text, change);
+    // What they keep as the upgrade needs it, or what it does not touch, is worth a word only.
     for (manager, field) in [
         ("argocd-controller", "f:installPlanApproval"),
         ("kustomize-controller", "f:source"),
-        ("config-policy-controller", "f:channel"),
-        ("helm-controller", "f:installPlanApproval"),
+        ("fleet-agent", "f:channel"),
     ] {
         let text = format!("trees/oak is managed by {manager}");
-        finds(check, Outcome::Fail, "ForeignManager", &text, |facts| {
-            trees(facts).subscriptions =
-                Ok(objects(&[subscription("Manual", &[(manager, field)])]));
-        });
+        let change = with("Manual", manager, field);
+        finds(check, Outcome::Warn, "ForeignManager", &text, change);
     }
+    let text = "kustomize-controller, which would set spec.source back";
+    finds(check, Outcome::Fail, "ForeignManager", text, |facts| {
+        facts.plan.steps[0].via = Via::PinnedCatalog;
+        with("Manual", "kustomize-controller", "f:source")(facts);
+    });
     let fine = [
         ("kubectl-client-side-apply", "f:installPlanApproval"),
         ("Mozilla", "f:channel"),

@@ -1,5 +1,8 @@
 //! The upgrade under way: step after step, until it ends.
 
+use std::collections::BTreeSet;
+
+use kube::{Api, Client};
 use tracing::warn;
 use wavelift_api::{
     ClusterUpgrade, ClusterUpgradeStatus,
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::{
     drivers::olm_v0::{
-        Action, Failure, Reason, Remedies,
+        Action, Failure, Observed, Reason, Remedies,
         apply::{self, Applied, Target},
         decide,
         decide::later,
@@ -21,7 +24,7 @@ use crate::{
     },
     journal,
     mirror::{Mirror, NamespaceMirror},
-    objects,
+    objects::{self, Subscription},
 };
 
 /// How many actions one pass takes before it lets others have a turn.
@@ -271,6 +274,9 @@ impl Executor {
                 Turn::Rest(wake.or(unsaid))
             }
             Action::Done => Turn::Done,
+            Action::Fail(failure) if failure.reason == Reason::ApprovalContested => {
+                Turn::Failed(with_managers(&client, failure, &observed).await)
+            }
             Action::Fail(failure) => Turn::Failed(self.with_what_is_disabled(upgrade, failure)),
             action @ (Action::Hold(_)
             | Action::DeletePlan { .. }
@@ -351,6 +357,25 @@ impl Executor {
         let (_, watched) = running.watched.as_ref()?;
         watched.is_settled().then_some(watched)
     }
+}
+
+/// A failure with who else writes the approval of the Subscriptions that are not Manual.
+async fn with_managers(client: &Client, failure: &Failure, observed: &Observed) -> Failure {
+    let mut managers = BTreeSet::new();
+    for hold in to_hold(&observed.subscriptions) {
+        let api: Api<Subscription> = Api::namespaced(client.clone(), &hold.namespace);
+        // What is watched is without its managers.
+        let Ok(Some(found)) = api.get_opt(&hold.name).await else { continue };
+        let all = objects::field_managers(&found, &["f:spec", "f:installPlanApproval"]);
+        let others = all.into_iter().filter(|manager| *manager != apply::MANAGER.0);
+        managers.extend(others.map(str::to_owned));
+    }
+    if managers.is_empty() {
+        return failure.clone();
+    }
+    let managers: Vec<String> = managers.into_iter().collect();
+    let message = format!("{}; it is managed by {}", failure.message, managers.join(", "));
+    Failure { message, ..failure.clone() }
 }
 
 /// After so many refusals the time to the next try does not double any more.

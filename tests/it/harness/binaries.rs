@@ -44,14 +44,17 @@ pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
     let profile = dir.file_name().and_then(|name| name.to_str()).unwrap_or("debug");
     let profile = if profile == "debug" { "dev" } else { profile };
     // This crate too: with it the dependencies have the features they were tested with.
-    cargo_build(profile, &[&["wavelift-tests"], packages].concat())?;
+    cargo_build(profile, &[&["wavelift-tests"], packages].concat(), &[])?;
     Ok(dir)
 }
 
-/// Builds the agent as it is shipped.
+/// Builds the agent as it is shipped: as one file that needs nothing of its image.
 pub(crate) fn shipped_agent() -> Result<PathBuf> {
-    cargo_build(SHIPPED, &["wavelift-agent"])?;
-    Ok(profile_dir()?.with_file_name(SHIPPED).join("wavelift-agent"))
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    cargo_build(SHIPPED, &["wavelift-agent"], &["--target", &target])
+        .with_context(|| format!("is the target there? `rustup target add {target}`"))?;
+    let built = profile_dir()?.with_file_name(target).join(SHIPPED);
+    Ok(built.join("wavelift-agent"))
 }
 
 /// `target/<profile>`, where this test is `target/<profile>/deps/<test>`.
@@ -60,11 +63,12 @@ fn profile_dir() -> Result<PathBuf> {
     Ok(here.ancestors().nth(2).context("a test lies two folders deep")?.to_path_buf())
 }
 
-fn cargo_build(profile: &str, packages: &[&str]) -> Result<()> {
+fn cargo_build(profile: &str, packages: &[&str], more: &[&str]) -> Result<()> {
     let dir = profile_dir()?;
     let output = cargo()
         .args(["build", "--quiet", "--bins", "--profile", profile])
         .args(packages.iter().flat_map(|package| ["-p", package]))
+        .args(more)
         .arg("--target-dir")
         .arg(dir.parent().context("a profile lies in the target folder")?)
         .current_dir(wavelift_runtime::testing::workspace_root())

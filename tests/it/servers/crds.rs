@@ -31,7 +31,11 @@ pub(super) fn is_held_by(check: &str) -> impl Fn(&Value) -> bool {
         let results = status["preflight"]["results"].as_array().into_iter().flatten();
         let failed = results.filter(|result| result["outcome"] == "Fail");
         let failed: Vec<&Value> = failed.map(|result| &result["check"]).collect();
-        status["state"] == "Blocked" && failed == [check]
+        let mut insights = status["insights"].as_array().into_iter().flatten();
+        let is_told = |insight: &Value| {
+            insight["id"].as_str().is_some_and(|id| id.ends_with(&format!("/{check}")))
+        };
+        status["state"] == "Blocked" && failed == [check] && insights.any(is_told)
     }
 }
 

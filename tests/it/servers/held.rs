@@ -14,8 +14,11 @@ use super::{
 
 /// Waits until the order stands still with these words, and checks that nothing was written.
 async fn is_held(rig: &Rig, words: &str) -> Value {
-    let says = |status: &Value| status["message"].as_str().is_some_and(|text| text.contains(words));
-    let held = rig.until(says).await.unwrap();
+    let says = |text: &Value| text.as_str().is_some_and(|text| text.contains(words));
+    let held = rig.until(|status| says(&status["message"])).await.unwrap();
+    let mut insights = held["insights"].as_array().into_iter().flatten();
+    let is_told = |insight: &Value| says(&insight["message"]) && insight["sinceTime"].is_string();
+    assert!(insights.any(is_told), "{held}");
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
     held
 }

@@ -35,7 +35,16 @@ pub(super) fn held_by(status: &serde_json::Value) -> Vec<(String, String)> {
     let results = status["preflight"]["results"].as_array().into_iter().flatten();
     let failed = results.filter(|result| result["outcome"] == "Fail");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    failed.map(|result| (text(&result["check"]), text(&result["reason"]))).collect()
+    let held: Vec<(String, String)> =
+        failed.map(|result| (text(&result["check"]), text(&result["reason"]))).collect();
+    if status["state"] == "Blocked" {
+        let insights = status["insights"].as_array().into_iter().flatten();
+        let ids: Vec<String> = insights.map(|insight| text(&insight["id"])).collect();
+        let is_told =
+            |(check, reason): &(String, String)| ids.contains(&format!("{reason}/{check}"));
+        assert!(held.iter().all(is_told), "what holds is an insight: {held:?} {ids:?}");
+    }
+    held
 }
 
 /// The names of these checks.
@@ -176,8 +185,11 @@ async fn a_catalog_that_is_down_holds_until_it_is_back(world: World) {
     let _agent = rig.agent().await.unwrap();
     rig.order(&["bell"]).await.unwrap();
     // What the agent has never read it cannot plan with.
-    let waiting = rig.until(|status| status["message"].as_str().is_some()).await.unwrap();
-    assert!(waiting.to_string().contains("own"), "{waiting}");
+    let names_it = |status: &serde_json::Value| {
+        let message = status["message"].as_str().unwrap_or_default();
+        status["state"] == "Blocked" && message.contains("catalog-down/own")
+    };
+    rig.until(names_it).await.unwrap();
     assert!(rig.writes().unwrap().is_empty(), "{:?}", rig.writes());
     rig.restart_registry().unwrap();
     rig.until_state("Succeeded").await.unwrap();

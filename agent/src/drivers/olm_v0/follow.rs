@@ -139,7 +139,8 @@ fn milestone(view: &View<'_>, plan: Option<&InstallPlan>) -> (Milestone, (u32, u
     if there < of {
         let is_installing = plan.is_some_and(|plan| plan.status.phase == "Installing");
         let at = if is_installing { Milestone::Installing } else { Milestone::Approved };
-        return (at, (there, of));
+        let (done, steps) = plan.map(InstallPlan::steps).unwrap_or_default();
+        return (at, (there + count(done), of + count(steps)));
     }
     let is_past = |phase: &str| matches!(phase, "InstallReady" | "Installing" | "Succeeded");
     let installing = count(view.new_csvs().filter(|csv| is_past(&csv.status.phase)).count());

@@ -20,7 +20,7 @@ use super::{
     decide::{Action, Decision, DeleteReason, Gates, Memory, Rules, Waiting, decide},
     failure::Reason,
 };
-use crate::objects::{PlanResource, PlanStep};
+use crate::objects::{InstallPlan, PlanResource, PlanStep};
 
 const RULES: Rules = Rules { timings: TIMINGS, gates: Gates::Closed, remedies: Remedies::NONE };
 const TIMINGS: Timings = Timings {
@@ -241,6 +241,26 @@ fn a_plan_is_not_approved_while_the_subscriptions_of_the_step_do_not_all_refer_t
 }
 
 #[test]
+fn steps_of_the_plan_that_are_done_count_before_there_is_a_csv() {
+    let percent = |statuses: [&str; 4]| {
+        let mut observed = quiet();
+        plan(&mut observed, "p1", &["oak.v2"], "Installing", true);
+        let mut made = InstallPlan::clone(&observed.plans[0]);
+        let steps =
+            statuses.map(|status| PlanStep { status: status.to_owned(), ..PlanStep::default() });
+        made.status.plan = steps.into();
+        observed.plans = vec![Arc::new(made)];
+        refer(&mut observed, "oak", "p1");
+        first(&oak(), &observed).percent
+    };
+    let unknown = "Unknown";
+    // From 30 to 40, by four steps and one CSV.
+    assert_eq!(percent([unknown; 4]), 30);
+    assert_eq!(percent(["Created", "Present", unknown, unknown]), 34);
+    assert_eq!(percent(["Created", "Present", "Created", "Created"]), 38);
+}
+
+#[test]
 fn the_authors_word_refines_the_percent_and_is_told() {
     let bare = replacing("Installing", "InstallWaiting", "installing");
     let percent = |progress: Option<u8>| {
@@ -438,7 +458,7 @@ fn a_plan_is_refreshed_when_olm_has_written_it_down_on_all_its_subscriptions() {
     // A new dependency has no Subscription of its own yet.
     let mut of_two = observed.clone();
     let kind = "Subscription".to_owned();
-    let dependency = PlanStep { resource: PlanResource { kind } };
+    let dependency = PlanStep { resource: PlanResource { kind }, ..PlanStep::default() };
     Arc::make_mut(&mut of_two.plans[0]).status.plan.push(dependency);
     assert!(matches!(first(&oak(), &of_two).action, Action::DeletePlan { .. }));
     refer(&mut observed, "elm", "p1");

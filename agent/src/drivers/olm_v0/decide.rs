@@ -400,7 +400,7 @@ fn approve(view: &View<'_>, plan: &InstallPlan, rules: Rules, now: Timestamp) ->
     if let Some(why) = explain::made_from_another(view, plan) {
         return found(Action::Wait(Waiting::Gate), format!("{name} is not approved: {why}"));
     }
-    for other in view.unreferenced() {
+    if let Some(other) = view.unreferenced().min_by_key(|other| other.spec.generation) {
         // OLM writes down the newest plan it made, seconds after it has made it: until then it may
         // still be the one that counts, and to delete it would leave the Subscription without any.
         let is_older = other.spec.generation < plan.spec.generation;

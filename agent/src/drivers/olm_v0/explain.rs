@@ -364,10 +364,8 @@ pub(super) fn insights(
         && let Some((reason, message)) = gate_of_resolution(view)
     {
         // That a resolution failed is told by its cause; all else may pass by itself.
-        let after = match reason {
-            Reason::ResolutionFailed => SignedDuration::ZERO,
-            _ => GRACE,
-        };
+        let is_known = reason == Reason::ResolutionFailed;
+        let after = if is_known { SignedDuration::ZERO } else { GRACE };
         findings.push(of_namespace(view, Level::Warning, (reason, message), after));
     }
     findings.extend(of_action(view, action, memory));

@@ -23,7 +23,7 @@ use crate::objects::{self, InstallPlan, Subscription};
 /// After this long OLM has written down a plan that it made, if it ever will.
 const NOTED_MAX: SignedDuration = SignedDuration::from_mins(5);
 
-/// From the first time that Subscriptions are made Manual to the second; each pause is longer by as
+/// From the second time that Subscriptions are made Manual to the third; each pause is longer by as
 /// much.
 const HOLD_SPACING: SignedDuration = SignedDuration::from_secs(5);
 
@@ -314,10 +314,12 @@ pub fn to_hold(subscriptions: &[Arc<Subscription>]) -> Vec<Hold> {
         .collect()
 }
 
-/// The next time that Subscriptions may be made Manual: at once, and then ever later. Somebody
-/// else who sets them back does so every time, and nothing is won by being quicker.
+/// The next time that Subscriptions may be made Manual: at once, the first time here and elsewhere,
+/// and then ever later. Somebody else who sets them back does so every time, and nothing is won by
+/// being quicker.
 fn hold_again(memory: &Memory) -> Option<Timestamp> {
-    let pause = HOLD_SPACING.checked_mul(i32::try_from(memory.holds).unwrap_or(i32::MAX));
+    let pauses = i32::try_from(memory.holds.saturating_sub(1)).unwrap_or(i32::MAX);
+    let pause = HOLD_SPACING.checked_mul(pauses);
     Some(later(memory.held_at?, pause.unwrap_or(SignedDuration::MAX)))
 }
 

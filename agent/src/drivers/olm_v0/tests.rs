@@ -340,7 +340,7 @@ fn who_sets_automatic_again_is_answered_ever_more_slowly_and_the_step_is_given_u
     };
     let (found, message, kind) = reason(&last);
     assert_eq!((found, kind), (Reason::ApprovalContested, "Stalled"), "{message}");
-    assert_eq!(held, [0, 5, 15, 30, 50, 75, 105, 140]);
+    assert_eq!(held, [0, 0, 5, 15, 30, 50, 75, 105]);
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_step_under_way_is_not_given_up_because_somebody_sets_automatic_again() {
     let memory = Memory { holds: 8, held_at: Some(at(0)), ..Memory::default() };
     let decision = decide(&oak(), &observed, &memory, RULES, at(60));
     assert_eq!(decision.action, Action::Wait(Waiting::Install));
-    let memory = Memory { holds: 2, held_at: Some(at(0)), ..Memory::default() };
+    let memory = Memory { holds: 3, held_at: Some(at(0)), ..Memory::default() };
     let soon = decide(&oak(), &observed, &memory, RULES, at(9));
     assert_eq!(soon.action, Action::Wait(Waiting::Install));
     let later = decide(&oak(), &observed, &memory, RULES, at(10));

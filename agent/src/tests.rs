@@ -360,14 +360,19 @@ async fn a_write_whose_answer_is_lost_is_not_done_again() {
     }
 }
 
-#[tokio::test]
-async fn an_approval_that_is_refused_stalls_with_the_api_servers_words() {
-    let rig = Rig::new(&[("trees", "oak", "1.0.0", Manual)]);
+/// The API server lets the agent write no InstallPlan.
+fn refuse_plans(rig: &Rig, words: &str) {
     rig.cluster.api().faults().add(Fault {
         on: Matcher { gk: Some(gk::INSTALL_PLAN.clone()), ..Matcher::writes_of("wavelift-agent") },
         times: Times::all(),
-        action: Action::Refuse(ApiError::new(Reason::Forbidden, "denied by policy `no-upgrades`")),
+        action: Action::Refuse(ApiError::new(Reason::Forbidden, words)),
     });
+}
+
+#[tokio::test]
+async fn an_approval_that_is_refused_stalls_with_the_api_servers_words() {
+    let rig = Rig::new(&[("trees", "oak", "1.0.0", Manual)]);
+    refuse_plans(&rig, "denied by policy `no-upgrades`");
     let agent = rig.agent();
     rig.order("go", &["oak"], &json!({}));
     rig.until_state("go", "Stalled").await;
@@ -387,11 +392,7 @@ async fn an_approval_that_is_refused_stalls_with_the_api_servers_words() {
 async fn who_sets_automatic_again_and_again_is_named() {
     let rig = Rig::new(&[("trees", "oak", "1.0.0", Manual)]);
     // Else it would be approved between two of the other's writes.
-    rig.cluster.api().faults().add(Fault {
-        on: Matcher { gk: Some(gk::INSTALL_PLAN.clone()), ..Matcher::writes_of("wavelift-agent") },
-        times: Times::all(),
-        action: Action::Refuse(ApiError::new(Reason::Forbidden, "not now")),
-    });
+    refuse_plans(&rig, "not now");
     let api: Api<Subscription> =
         Api::namespaced(rig.cluster.api().client("stubborn-controller"), "trees");
     let mut changes = rig.store().subscribe();

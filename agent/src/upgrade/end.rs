@@ -8,7 +8,7 @@ use wavelift_api::{
     cluster_upgrade::{ClusterStateName, FailureStatus, StepStateName},
     convert::cut,
     labels,
-    shared::{AfterUpgrade, InsightImpact, InsightLevel, InsightStatus},
+    shared::{AfterUpgrade, InsightLevel},
 };
 use wavelift_core::{campaign, plan::Plan};
 
@@ -144,14 +144,6 @@ fn told(failure: &Failure, now: Timestamp, next: &mut ClusterUpgradeStatus) {
     if next.insights.iter().any(|insight| insight.reason == reason) {
         return;
     }
-    next.insights.push(InsightStatus {
-        id: reason.clone(),
-        reason,
-        since_time: now,
-        level: InsightLevel::Error,
-        impact: InsightImpact::UpdateStalled,
-        message: cut(&failure.message, 2048),
-        remediation: failure.reason.remediation().to_owned(),
-        clusters: None,
-    });
+    let told = (InsightLevel::Error, failure.message.as_str(), failure.reason.remediation());
+    next.insights.push(status::insight(reason.clone(), &reason, told, &[], now));
 }

@@ -11,9 +11,7 @@ use wavelift_api::{
         UpgradeType,
     },
     convert::{check_result, cut},
-    shared::{
-        FailureKind, InsightImpact, InsightLevel, InsightStatus, PinnedCatalog, PreflightReport,
-    },
+    shared::{FailureKind, InsightLevel, InsightStatus, PinnedCatalog, PreflightReport},
 };
 use wavelift_catalog::{
     OlmV0,
@@ -392,34 +390,22 @@ fn held(
             "The message says what to do. {} runs again by itself, and then the upgrade goes on.",
             finding.check
         );
-        insight(id, &finding.reason, (&finding.message, &advice), before, now)
+        let told = (InsightLevel::Warning, finding.message.as_str(), advice.as_str());
+        status::insight(id, &finding.reason, told, before, now)
     });
     told.collect()
 }
 
 /// The one thing that holds an upgrade before there is anything to check.
-fn hold(next: &mut ClusterUpgradeStatus, reason: &str, words: (&str, &str), now: Timestamp) {
-    next.insights = vec![insight(reason.to_owned(), reason, words, &next.insights, now)];
-}
-
-fn insight(
-    id: String,
+fn hold(
+    next: &mut ClusterUpgradeStatus,
     reason: &str,
     (message, advice): (&str, &str),
-    before: &[InsightStatus],
     now: Timestamp,
-) -> InsightStatus {
-    let known = before.iter().find(|insight| insight.id == id);
-    InsightStatus {
-        since_time: known.map_or(now, |insight| insight.since_time),
-        id,
-        reason: reason.to_owned(),
-        level: InsightLevel::Warning,
-        impact: InsightImpact::UpdateStalled,
-        message: cut(message, 2048),
-        remediation: cut(advice, 1024),
-        clusters: None,
-    }
+) {
+    let told = (InsightLevel::Warning, message, advice);
+    let held = status::insight(reason.to_owned(), reason, told, &next.insights, now);
+    next.insights = vec![held];
 }
 
 /// `catalog-ready: catalog market/own is TRANSIENT_FAILURE`, the first in full.

@@ -6,6 +6,7 @@ use wavelift_api::{
     ClusterUpgrade, ClusterUpgradeStatus,
     cluster_upgrade::{ClusterStateName, PlanSpec, StepStateName, StepStatus},
     convert::cut,
+    shared::{InsightImpact, InsightLevel, InsightStatus},
 };
 use wavelift_core::{
     conditions::{self, Fresh, Truth},
@@ -35,6 +36,28 @@ pub(super) fn begin(upgrade: &ClusterUpgrade) -> ClusterUpgradeStatus {
         sequence: stored.sequence,
         conditions: stored.conditions,
         ..ClusterUpgradeStatus::default()
+    }
+}
+
+/// An insight of what is no finding of a driver: how loud it is, what is wrong and what to do. Since
+/// when stays, if it was told before.
+pub(super) fn insight(
+    id: String,
+    reason: &str,
+    (level, message, advice): (InsightLevel, &str, &str),
+    before: &[InsightStatus],
+    now: Timestamp,
+) -> InsightStatus {
+    let known = before.iter().find(|insight| insight.id == id);
+    InsightStatus {
+        since_time: known.map_or(now, |insight| insight.since_time),
+        id,
+        reason: reason.to_owned(),
+        level,
+        impact: InsightImpact::UpdateStalled,
+        message: cut(message, 2048),
+        remediation: cut(advice, 1024),
+        clusters: None,
     }
 }
 
